@@ -1711,6 +1711,7 @@ create table queue.event (
     detail_type text,
     metadata jsonb,
     data bytea not null,
+    passed text,                        -- the ARNs of the buses that forwarded the event; null: a publisher sent it
     primary key (number, ingested_at, retention_class)
 ) partition by range (retention_class, ingested_at);
 create table queue.event_default partition of queue.event default;

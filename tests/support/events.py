@@ -50,7 +50,8 @@ def subscribe(
     **configuration: object,
 ) -> str:
     """Creates a subscriber as CreateSubscriber stores it. Returns its ARN."""
-    kind = "SnsParameters" if ":sns:" in target else "SqsParameters"
+    kinds = {"sns": "SnsParameters", "events": "EventBusV2Parameters", "lambda": "LambdaParameters"}
+    kind = kinds.get(target.split(":")[2], "SqsParameters")
     stored = {
         "InvokeConfiguration": {"TargetArn": target, "RoleArn": f"arn:aws:iam::{ACCOUNT}:role/r", kind: parameters},
         "Transformer": {"Type": "RAW"},

@@ -51,7 +51,7 @@ $$;
 -- the last page that the caller has read with this call.
 create or replace function queue.read_event_pages(p_bus_id bigint, p_page bigint, p_events int, p_bytes bigint)
 returns table (page bigint, number bigint, ingested_at timestamptz, event_id uuid, content_type smallint, data bytea,
-    account_id text, group_id text, deduplication_id text, source text, detail_type text, metadata jsonb)
+    account_id text, group_id text, deduplication_id text, source text, detail_type text, metadata jsonb, passed text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -74,14 +74,14 @@ begin
         return;
     end if;
     return query select max(u.page), null::bigint, null::timestamptz, null::uuid, null::smallint, null::bytea,
-        null::text, null::text, null::text, null::text, null::text, null::jsonb from unnest(v_pages) u(page);
+        null::text, null::text, null::text, null::text, null::text, null::jsonb, null::text from unnest(v_pages) u(page);
     select array_agg(u.number order by p.page, u.n), array_agg(p.page order by p.page, u.n) into v_numbers, v_places
     from queue.event_page p cross join lateral unnest(p.numbers) with ordinality u(number, n)
     where p.bus_id = p_bus_id and p.page = any (v_pages);
     -- With the times as constants, PostgreSQL reads and locks only the partitions of the pages.
     return query execute format(
         'select u.page, e.number, e.ingested_at, e.event_id, e.content_type, e.data, e.account_id, e.group_id, '
-        'e.deduplication_id, e.source, e.detail_type, e.metadata '
+        'e.deduplication_id, e.source, e.detail_type, e.metadata, e.passed '
         'from unnest($1, $2) with ordinality u(number, page, n) '
         'join queue.event e on e.number = u.number and e.ingested_at between %L and %L order by u.n',
         v_first_at, v_last_at)
@@ -147,7 +147,8 @@ end $$;
 create or replace function queue.claim_event_retries(p_bus_id bigint, p_limit int)
 returns table (retry_id bigint, subscriber_id bigint, revision timestamptz, group_key text, attempts int,
     age_seconds double precision, number bigint, ingested_at timestamptz, event_id uuid, content_type smallint,
-    data bytea, account_id text, group_id text, deduplication_id text, source text, detail_type text, metadata jsonb)
+    data bytea, account_id text, group_id text, deduplication_id text, source text, detail_type text, metadata jsonb,
+    passed text)
 language plpgsql as $$
 #variable_conflict use_column
 begin
@@ -172,7 +173,7 @@ begin
     select d.retry_id, d.subscriber_id, d.updated_at, d.group_key, d.attempts,
         coalesce(extract(epoch from clock_timestamp() - d.first_attempt_at), 0)::double precision, d.number,
         d.ingested_at, e.event_id, e.content_type, e.data, e.account_id, e.group_id, e.deduplication_id, e.source,
-        e.detail_type, e.metadata
+        e.detail_type, e.metadata, e.passed
     from claimed d left join queue.event e on e.number = d.number and e.ingested_at = d.ingested_at
     order by d.retry_id;
 end $$;

@@ -5,6 +5,7 @@
 --   `p_deduplication_ids` and `p_content_hashes` (SHA-256) are null for events without deduplication. The id takes
 --     precedence over the hash.
 --   `p_is_application` is true in an application's transaction, which can stay open.
+--   `p_passed` has the ARNs of the buses that forwarded the event, separated by blanks.
 -- Returns a row for each event:
 --   `n` is the position of the event, from 1.
 --   `number` is the sequence number. A duplicate has the event id and the number of the original.
@@ -19,7 +20,7 @@ create or replace function queue.put_bus_events(
     p_bus text, p_account text, p_event_ids uuid[], p_content_types smallint[], p_data bytea[],
     p_metadata jsonb[] default null, p_sources text[] default null, p_detail_types text[] default null,
     p_groups text[] default null, p_deduplication_ids text[] default null, p_content_hashes bytea[] default null,
-    p_is_application boolean default false)
+    p_is_application boolean default false, p_passed text[] default null)
 returns table (n int, event_id uuid, number bigint, is_duplicate boolean, error text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -59,9 +60,10 @@ begin
         where e.digest is null or v_numbers[e.n] in (select c.number from claimed c);
     end if;
     insert into queue.event (number, bus_id, ingested_at, event_id, retention_class, content_type, account_id, group_id,
-        deduplication_id, source, detail_type, metadata, data)
+        deduplication_id, source, detail_type, metadata, data, passed)
     select v_numbers[u.n], v_bus.bus_id, v_now, p_event_ids[u.n], v_bus.class, p_content_types[u.n], v_bus.publisher,
-        p_groups[u.n], p_deduplication_ids[u.n], p_sources[u.n], p_detail_types[u.n], p_metadata[u.n], p_data[u.n]
+        p_groups[u.n], p_deduplication_ids[u.n], p_sources[u.n], p_detail_types[u.n], p_metadata[u.n], p_data[u.n],
+        p_passed[u.n]
     from generate_series(1, cardinality(p_event_ids)) u(n)
     where p_deduplication_ids is null and p_content_hashes is null or u.n = any (v_new);
     perform queue.wake_event_delivery(p_is_application);

@@ -124,7 +124,9 @@ def _build_event(
         detail_type=entry.detail_type,
         event_group=None if metadata is None else metadata.event_group_id,
         deduplication_id=deduplication_id,
-        content_hash=_hash(ENVELOPE, map(str.encode, parts)) if by_content and deduplication_id is None else None,
+        content_hash=hash_content(ENVELOPE, map(str.encode, parts))
+        if by_content and deduplication_id is None
+        else None,
     )
 
 
@@ -146,7 +148,7 @@ def _build_raw_event(entry: PutRawEventsRequestEntry, data: bytes, *, by_content
         detail_type=None,
         event_group=system.event_group_id,
         deduplication_id=deduplication_id,
-        content_hash=_hash(system.content_type, parts) if by_content and deduplication_id is None else None,
+        content_hash=hash_content(system.content_type, parts) if by_content and deduplication_id is None else None,
     )
 
 
@@ -176,7 +178,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _hash(content_type: str, parts: Iterable[bytes]) -> bytes:
+def hash_content(content_type: str, parts: Iterable[bytes]) -> bytes:
     """Returns the hash by which equal contents are duplicates. The lengths separate the parts."""
     hashed = sha256(content_type.encode())
     for part in parts:

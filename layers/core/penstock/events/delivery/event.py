@@ -32,7 +32,8 @@ class ContentType(IntEnum):
 class Event(msgspec.Struct, dict=True):
     """An event of a bus. `data` is the payload as the publisher sent it, or the envelope of PutEvents.
 
-    An event without a group is the only one of its group, so its id is also the name of the group.
+    An event without a group is the only one of its group, so its id is also the name of the group. `passed` has the
+    ARNs of the buses that forwarded the event, separated by blanks.
     """
 
     number: int
@@ -46,6 +47,7 @@ class Event(msgspec.Struct, dict=True):
     source: str | None = None
     detail_type: str | None = None
     metadata: JsonObject | None = None
+    passed: str | None = None
 
     @property
     def shown_group_id(self) -> str:

@@ -29,8 +29,8 @@ from penstock.postgres.statements.event_delivery import (
 from .event import ContentType, Event
 from .failures import Failure, build_records
 from .filters import FilterIndex, UnreadableEvent
-from .subscriber import INTERNAL_ERROR, Refusal, Subscriber, choose_pause, read_subscriber
-from .targets import Shipment, Targets
+from .subscriber import INTERNAL_ERROR, Refusal, Shipment, Subscriber, choose_pause, read_subscriber
+from .targets import Targets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -352,4 +352,5 @@ def read_event(row: PageRow | EventRetryRow) -> Event:
         row.source,
         row.detail_type,
         row.metadata,
+        row.passed,
     )

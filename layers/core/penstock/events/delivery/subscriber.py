@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct, convert
 
@@ -18,6 +18,8 @@ retries of the default fit into its 300 seconds."""
 MAX_ERROR: Final = 1024
 """The most characters of an error in a record of a failed delivery ("errorMessage", EventBridge User Guide)."""
 INTERNAL_ERROR: Final = "INTERNAL_SERVER_ERROR"
+LOOP_DETECTED: Final = "LOOP_DETECTED"
+"""The errorCode of an event that has passed its target before. No attempt follows."""
 
 
 class Refusal(Struct, frozen=True):
@@ -75,9 +77,16 @@ class Subscriber(Struct):
         """
         if refusal.code == INTERNAL_ERROR:
             return None
-        if attempts > (self.retries.max_retry_attempts or 0):
+        if refusal.code == LOOP_DETECTED or attempts > (self.retries.max_retry_attempts or 0):
             return "MaximumRetryAttempts"
         return "MaximumEventAgeInSeconds" if age_seconds >= (self.retries.max_event_age_in_seconds or 0) else None
+
+
+class Shipment(NamedTuple):
+    """An event that a subscriber receives."""
+
+    subscriber: Subscriber
+    event: Event
 
 
 def read_subscriber(row: EventSubscriberRow) -> Subscriber:
@@ -96,7 +105,10 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
         with_metadata=configuration["Transformer"]["Type"] == "WITH_METADATA",
         retries=convert(configuration["RetryPolicy"], RetryPolicy),
         dead_letter_arn=(configuration.get("OnFailureConfiguration") or {}).get("Arn"),
-        parameters=invoke.get("SqsParameters") or invoke.get("SnsParameters") or {},
+        parameters=invoke.get("SqsParameters")
+        or invoke.get("SnsParameters")
+        or invoke.get("EventBusV2Parameters")
+        or {},
         filters=configuration.get("FilterConfiguration"),
         replays=bool(start),
         is_fifo=row.type == "FIFO",

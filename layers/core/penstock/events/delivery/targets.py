@@ -1,11 +1,13 @@
-"""Sends events to the queues and topics of this installation, in the transaction of the worker's step."""
+"""Sends events to the queues, topics and buses of this installation, in the transaction of the worker's step."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import ValidationError, convert
 
 from penstock import drivers
+from penstock.aws.arn import parse_queue_arn
+from penstock.aws.bus_arn import is_bus_arn
 from penstock.aws.sns_arn import parse_topic_arn
 from penstock.calls import build_call
 from penstock.drivers import StatementExecutor
@@ -19,21 +21,14 @@ from penstock.sns.publishing.publish import publish_batch
 from penstock.sqs.send import build_message
 from penstock.sqs.types import SendMessageBatchRequestEntry
 
-from .event import Event
-from .subscriber import Refusal, Subscriber
+from .forwarding import forward
+from .subscriber import Refusal, Shipment
 
 BATCH: Final = 10
 """The most messages of PublishBatch."""
 REFUSALS: Final = {"QueueDoesNotExist": "RESOURCE_NOT_FOUND", "MessageTooLong": "REQUEST_TOO_LARGE"}
 INVALID: Final = "CUSTOMER_VALIDATION"
 NOT_TEXT: Final = Refusal("INPUT_TRANSFORMATION_FAILURE", "The payload is not UTF-8.")
-
-
-class Shipment(NamedTuple):
-    """An event that a subscriber receives."""
-
-    subscriber: Subscriber
-    event: Event
 
 
 class Targets:
@@ -47,14 +42,14 @@ class Targets:
         self._environment = environment
 
     def send(self, shipments: Sequence[Shipment]) -> list[Refusal | None]:
-        """Sends to queues in one call, and to each topic in batches."""
+        """Sends to queues in one call, to each topic in batches, and to each bus in one call."""
         refusals: list[Refusal | None] = [None] * len(shipments)
-        topics: dict[int, list[int]] = {}
+        others: dict[int, list[int]] = {}
         entries: list[SendEntry] = []
         places: list[int] = []
         for place, shipment in enumerate(shipments):
-            if parse_topic_arn(shipment.subscriber.target_arn) is not None:
-                topics.setdefault(shipment.subscriber.subscriber_id, []).append(place)
+            if parse_queue_arn(shipment.subscriber.target_arn) is None:
+                others.setdefault(shipment.subscriber.subscriber_id, []).append(place)
                 continue
             built = build_entry(shipment)
             if isinstance(built, Refusal):
@@ -64,13 +59,17 @@ class Targets:
                 places.append(place)
         for place, refusal in zip(places, self.send_entries(entries), strict=True):
             refusals[place] = refusal
-        for numbers in topics.values():
-            for start in range(0, len(numbers), BATCH):
-                batch = numbers[start : start + BATCH]
-                found = self._publish([shipments[place] for place in batch])
-                for place, refusal in zip(batch, found, strict=True):
-                    refusals[place] = refusal
+        for numbers in others.values():
+            for place, refusal in zip(numbers, self._send_to_one([shipments[n] for n in numbers]), strict=True):
+                refusals[place] = refusal
         return refusals
+
+    def _send_to_one(self, shipments: Sequence[Shipment]) -> list[Refusal | None]:
+        """Sends the events of one subscriber to its topic or bus."""
+        if is_bus_arn(shipments[0].subscriber.target_arn):
+            return forward(shipments, self._calls)
+        batches = [shipments[start : start + BATCH] for start in range(0, len(shipments), BATCH)]
+        return [refusal for batch in batches for refusal in self._publish(batch)]
 
     def send_entries(self, entries: Sequence[SendEntry]) -> list[Refusal | None]:
         if not entries:

@@ -87,6 +87,9 @@ PUT_BUS_EVENTS = Statement(
     ("text", "text", "uuid[]", "int2[]", "bytea[]", "jsonb[]", "text[]", "text[]", "text[]", "text[]", "bytea[]"),
     PutBusEventRow,
 )
+FORWARD_BUS_EVENTS = Statement(
+    PUT_BUS_EVENTS.name, (*PUT_BUS_EVENTS.types, "text[]"), PutBusEventRow, named=("p_passed",)
+)
 
 
 # --- subscribers and event sources -----------------------------------------------------------------------------------

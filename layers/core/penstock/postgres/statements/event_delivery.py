@@ -73,6 +73,7 @@ class PageRow(NamedTuple):
     source: str | None
     detail_type: str | None
     metadata: JsonObject | None
+    passed: str | None
 
 
 READ_EVENT_PAGES = Statement("queue.read_event_pages", ("int8", "int8", "int4", "int8"), PageRow)
@@ -109,6 +110,7 @@ class EventRetryRow(NamedTuple):
     source: str | None
     detail_type: str | None
     metadata: JsonObject | None
+    passed: str | None
 
 
 CLAIM_EVENT_RETRIES = Statement("queue.claim_event_retries", ("int8", "int4"), EventRetryRow)
