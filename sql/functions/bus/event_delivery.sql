@@ -1,9 +1,10 @@
 -- Calls of the worker that delivers events. A step is one transaction: claim, read, send, settle.
 
 -- queue.next_event_work: returns buses that have events to deliver, at most p_limit, and the milliseconds until the
--- next retry, or a second if an open transaction can have published events. If no bus has work, registers the process
--- p_watcher for a notification of the next publication (watch_for_work).
-create or replace function queue.next_event_work(p_watcher uuid, p_limit int, out buses bigint[], out wait_ms int)
+-- next retry, or a second if an open transaction can have published events. has_bus is false if the installation has no
+-- bus. If no bus has work, registers the process p_watcher for a notification of the next publication (watch_for_work).
+create or replace function queue.next_event_work(
+    p_watcher uuid, p_limit int, out buses bigint[], out wait_ms int, out has_bus boolean)
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
@@ -32,7 +33,8 @@ begin
     if v_due is not null then
         wait_ms := least(3600000, greatest(0, ceil(extract(epoch from v_due - v_now) * 1000)))::int;
     end if;
-    if buses = '{}' and exists (select from queue.event_bus) then
+    has_bus := exists (select from queue.event_bus);
+    if has_bus and buses = '{}' then
         perform queue.watch_for_work(-1, p_watcher);
     end if;
 end $$;

@@ -354,7 +354,7 @@ class Polling:
         ("5", 1.0, [5.0, 3.5, 2.0, 0.5], 5.0),  # one run each 1.5 seconds
         ("5", 2.0, [5.0, 2.5], 5.0),  # the last pause equals the remaining time
         ("0", 1.0, [20.0], 0.5),  # the invocation ends when no work is due
-        ("5", None, [20.0], 0.5),  # the worker is disabled
+        ("5", None, [5.0], 0.5),  # the worker has no work until the next invocation
     ],
 )
 def test_a_function_polls_for_what_comes_meanwhile(

@@ -309,7 +309,7 @@ def test_workers_get_their_share_of_few_connections(server: Postgres, limit: int
         new = {"every": "1s", "target": target}
         wait_until(lambda: http.put(f"/v1/schedules/{role}", json=new).status_code in (200, 201))
 
-        wait_until(lambda: succeeded_workers(http) >= {"deliver", "fire", "maintain", "measure", "move"})
+        wait_until(lambda: succeeded_workers(http) >= {"deliver", "events", "fire", "maintain", "measure", "move"})
         wait_until(lambda: http.get(f"/v1/schedules/{role}").json().get("fire_count", 0) > 1)
         stopping.set()
         assert statuses[200] > 100

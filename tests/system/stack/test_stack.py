@@ -211,7 +211,7 @@ def test_lambda_takes_the_functions(stack: dict[str, Any]) -> None:
 # "AutoPublishAlias" and "DeploymentPreference" (AWS SAM Developer Guide); "Customize HTTP API access logs" (API Gateway
 # Developer Guide).
 
-FUNCTIONS = len(ACTIONS) + 2 + 6  # The set also contains Gateway, Rest and the scheduled functions.
+FUNCTIONS = len(ACTIONS) + 2 + 7  # The set also contains Gateway, Rest and the scheduled functions.
 MOST_RESOURCES = 500
 
 

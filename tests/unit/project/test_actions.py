@@ -31,7 +31,7 @@ from tests.support.local_lambda.template import CloudFormationLoader, Values, ex
 # Checks that ACTIONS, functions/, the templates and the documentation agree. Functions contain no logic.
 TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FILES = sorted(FUNCTIONS.rglob("*.py"))
-SCHEDULED = {"maintain", "measure", "move", "deliver", "fire_schedules", "poll_mappings"}
+SCHEDULED = {"maintain", "measure", "move", "deliver", "fire_schedules", "deliver_events", "poll_mappings"}
 OTHERS = {"gateway", "rest", *SCHEDULED}
 # Requests of services without rules go to the function Gateway.
 WITHOUT_RULES = {name_resource(action) for action in ACTIONS if not has_rule(action)}
@@ -154,7 +154,7 @@ def test_functions_that_poll_run_until_their_next_invocation(
     assert seconds.default > 60
     assert seconds.maximum is not None
     assert parameters["ScheduledConcurrency"]["Default"] == 2
-    for name in ("Deliver", "FireSchedules", "Move"):
+    for name in ("Deliver", "DeliverEvents", "FireSchedules", "Move"):
         properties = functions[name]
         assert seconds.maximum + 15 < properties["Timeout"] < 2 * 60
         assert properties["ReservedConcurrentExecutions"]["If"][2] == {"Ref": "ScheduledConcurrency"}

@@ -41,7 +41,9 @@ class PollingWorker(Protocol):
         self, settings: Settings, connection: "Connection[Row]", longest_run_seconds: float = ...
     ) -> Counts: ...
 
-    def poll_seconds(self, settings: Settings) -> float | None: ...
+    def poll_seconds(self, settings: Settings) -> float | None:
+        """Returns the pause after a run, or None if the invocation can end because new work can wait for the next
+        minute."""
 
 
 class StatementWorker(Protocol):
@@ -105,14 +107,16 @@ class PollingHandler(ScheduledHandler):
 
     def _work(self) -> dict[str, int]:
         settings = self.environment.settings
-        pause = self._worker.poll_seconds(settings)
-        if pause is None or not settings.queue_lambda_worker_seconds:
+        if not settings.queue_lambda_worker_seconds:
             return super()._work()
         ends = monotonic() + settings.queue_lambda_worker_seconds
         totals: Counter[str] = Counter()
         try:
             while (left := ends - monotonic()) > 0:
                 totals.update(self._worker.run_once(settings, self.environment.psycopg_connection(), left))
+                pause = self._worker.poll_seconds(settings)
+                if pause is None:
+                    break
                 sleep(max(0.0, min(pause, ends - monotonic())))
         finally:  # completed work counts even if a later run fails
             self.environment.metrics.count({"Worker": self.name}, totals)

@@ -190,7 +190,8 @@ class Settings:
     queue_http_delivery_enabled = Setting(True, help="Delivers messages to subscribed HTTP(S) endpoints "
         "([Webhooks](webhooks.md)), functions, the gateway and the mail server.")
     queue_http_delivery_poll_ms = Setting(1000, unit="ms", minimum=10, help="The maximum pause between two queries for "
-        "due deliveries. The next retry ends the pause. Where LISTEN works, a publish also ends the pause.")
+        "due deliveries, and for events of buses. The next retry ends the pause. Where LISTEN works, a publish also "
+        "ends the pause.")
     queue_http_delivery_timeout_secs = Setting(5, unit="seconds", minimum=1, maximum=15, help="The maximum time that "
         "the endpoint of an event can take to respond, including the time to connect. For subscriptions of SNS topics "
         "the maximum is 15 seconds, as on AWS.")
@@ -323,9 +324,9 @@ class Settings:
         "concurrency. A quarter of the environments, rounded down, can wait for messages. With 0, all environments can "
         "wait.")
     queue_lambda_worker_seconds = Setting(65, unit="seconds", minimum=0, maximum=70, help="How long each minute's "
-        "invocation of `Deliver`, `FireSchedules` and `Move` polls for new work. Above 60, an invocation polls until "
-        "the next invocation polls. With 0, an invocation ends when no work is due, so new work can be a minute late. "
-        "With 0, `PollMappings` polls for 45 seconds.")
+        "invocation of `Deliver`, `DeliverEvents`, `FireSchedules` and `Move` polls for new work. Above 60, an "
+        "invocation polls until the next invocation polls. With 0, an invocation ends when no work is due, so new work "
+        "can be a minute late. With 0, `PollMappings` polls for 45 seconds.")
     queue_lambda_mappings = Setting(False, help="Gives the functions of a serverless deployment the API of event "
         "source mappings. Set this variable if the function `PollMappings` polls. The container always has this API.")
     queue_usage_metrics = Setting(False, help="Makes Lambda functions log metrics with the names of SQS's metrics for "

@@ -51,6 +51,8 @@ class EventDeliverer:
         self.wait_ms: int | None = None
         """The number of milliseconds until a retry is due, after an idle run, or None if no event waits for a retry.
         After any other run, the value is 0."""
+        self.has_bus = True
+        """Whether the installation had a bus in the last run. The value is true before the first run."""
 
     def run_once(
         self, settings: Settings, connection: "psycopg.Connection[Row]", longest_run_seconds: float | None = None
@@ -67,6 +69,7 @@ class EventDeliverer:
             while monotonic() < deadline and not self._stopping.is_set():
                 (sequenced,) = calls.call(SEQUENCE_EVENTS, [EVENTS_PER_CALL])
                 (work,) = calls.call(NEXT_EVENT_WORK, [self._watcher, BUSES_PER_CALL])
+                self.has_bus = work.has_bus
                 counts["sequenced"] += sequenced.events
                 moved = False
                 for bus_id in work.buses:
@@ -95,5 +98,5 @@ run_once = _deliverer.run_once
 
 
 def poll_seconds(settings: Settings) -> float | None:
-    """Returns the pause between two runs of a polling function."""
-    return settings.queue_http_delivery_poll_ms / 1000
+    """Returns the pause between two runs of a polling function, or None if the last run found no bus."""
+    return settings.queue_http_delivery_poll_ms / 1000 if _deliverer.has_bus else None

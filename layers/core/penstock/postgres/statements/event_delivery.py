@@ -15,10 +15,12 @@ SEQUENCE_EVENTS = Statement("queue.sequence_events", ("int4",), SequencedRow)
 
 
 class EventWorkRow(NamedTuple):
-    """Buses that have work. `wait_ms` is the time until the next retry, or None if no event waits for a retry."""
+    """Buses that have work. `wait_ms` is the time until the next retry, or None if no event waits for a retry.
+    `has_bus` is false if the installation has no bus."""
 
     buses: list[int]
     wait_ms: int | None
+    has_bus: bool
 
 
 NEXT_EVENT_WORK = Statement("queue.next_event_work", ("uuid", "int4"), EventWorkRow)
