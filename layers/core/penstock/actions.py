@@ -129,6 +129,11 @@ class Service(Struct, frozen=True):
     namespace: str = ""
     """The last part of the namespace in AWS's Smithy model, if it is not the service's name."""
 
+    @property
+    def has_query(self) -> bool:
+        """Returns whether clients can use the Query protocol, whose responses are XML."""
+        return self.xml_namespace != ""
+
 
 class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
     """A row of the table. `name` is AWS's spelling.

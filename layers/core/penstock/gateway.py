@@ -180,7 +180,7 @@ def decode(
         decoded = (_decode_peek if is_peek(http.path, environment) else decode_members)(http, environment)
         found = decoded.action
         if action is not None and (found.name != action or found.service != service):
-            has_query = SERVICES[found.service].xml_namespace
+            has_query = SERVICES[found.service].has_query
             raise InvalidAction.named(found.name) if has_query else UnknownOperationException
         return decoded
 
@@ -260,7 +260,7 @@ def _decode_cbor(http: HttpRequest, environment: Environment) -> DecodedRequest:
     action = BY_NAME.get((SERVICE_OF_SHAPE.get(service, ""), name))
     if action is None or http.method != "POST":
         raise UnknownOperationException
-    if not SERVICES[action.service].xml_namespace:
+    if not SERVICES[action.service].has_query:
         request = rpc_cbor.build_rest_decoder(action.request)(http.body)
     else:
         request = _decode_checked(action, rpc_cbor.build_decoder(action.request), http.body)
@@ -331,7 +331,7 @@ def guess_service(http: HttpRequest) -> str:
     target = http.headers.get(b"x-amz-target", b"").partition(b".")[0].decode("latin-1")
     scope = http.headers.get(b"authorization", b"")
     parameters = http.query + http.body[:65_536]
-    services = [service for service in SERVICES.values() if service.xml_namespace]
+    services = [service for service in SERVICES.values() if service.has_query]
     signs: tuple[Callable[[Service], bool], ...] = (
         lambda service: target != "" and service.target_prefix == target,
         lambda service: f"/{service.name}/aws4_request".encode() in scope,
@@ -349,7 +349,7 @@ def _find_query_action(tree: query.Tree, signed_service: str) -> AnyAction:
     versions = [service.name for service in SERVICES.values() if service.version == tree.get("Version")]
     for service in (signed_service, *versions, *SERVICES):
         action = BY_NAME.get((service, name))
-        if action is not None and SERVICES[service].xml_namespace:
+        if action is not None and SERVICES[service].has_query:
             return action
     raise InvalidAction.named(name[:256])
 
@@ -455,7 +455,7 @@ def _encode_cbor_error(error: AwsError, request_id: str, service: str) -> tuple[
     with `x-amzn-query-mode`. Clients that do not send this header ignore the code.
     """
     headers = [*_build_headers(rpc_cbor.CONTENT_TYPE, request_id), _RPC_HEADER]
-    if not SERVICES[service].xml_namespace:
+    if not SERVICES[service].has_query:
         return headers, rpc_cbor.encode_rest_error(error)
     return [*headers, _build_query_error(error)], rpc_cbor.encode_error(error)
 

@@ -8,7 +8,7 @@ language plpgsql security definer set search_path = pg_catalog, queue, pg_temp a
 declare
     v_caller record;
     v_dead_letter_arn text;
-    v_problem text := queue.attribute_problem(attributes, right(name, 5) = '.fifo');
+    v_problem text := queue.attribute_problem(attributes, queue.is_fifo_name(name));
     v_made record;
 begin
     select * into v_caller from queue.caller_account();
@@ -25,7 +25,7 @@ begin
     end if;
     select * into v_made from queue.create_queue(
         p_account_id => v_caller.account_id, p_region => v_caller.region, p_name => name, p_supplied => attributes,
-        p_defaults => queue.default_attributes(right(name, 5) = '.fifo'), p_tags => '{}',
+        p_defaults => queue.default_attributes(queue.is_fifo_name(name)), p_tags => '{}',
         p_shards => (select d.shards from queue.new_queue_default d), p_recreate_seconds => 0);
     if v_made.error is not null then
         raise exception 'queue "%" exists with another %', name, v_made.detail using errcode = 'QU002';

@@ -175,7 +175,7 @@ begin
             with ordinality u(schedule_id, next_fire_at, at, topic_message, n)
         join queue.schedule s on s.schedule_id = u.schedule_id
         cross join lateral queue.schedule_message(s, u.at, false) m
-        where s.api = 'rest' and s.target ? 'queue' and right(s.target ->> 'queue', 5) <> '.fifo'
+        where s.api = 'rest' and s.target ? 'queue' and not queue.is_fifo_name(s.target ->> 'queue')
             and s.overlap = 'allow' and (u.next_fire_at is not null or s.expression_kind = 'fire_at')
             and not exists (
                 select from queue.schedule_run r

@@ -33,7 +33,7 @@ begin
         when p_destination is null then null
         when not exists (select from queue.queues q where q.arn = p_destination) then 'ResourceNotFoundException'
         when p_destination = p_source then 'MoveToItself'
-        when (right(p_destination, 5) = '.fifo') <> v_source.fifo then 'MoveToOtherType' end;
+        when queue.is_fifo_name(p_destination) <> v_source.fifo then 'MoveToOtherType' end;
     if v_error is not null then
         return query select null::text, v_error, 'DestinationArn'::text;
         return;

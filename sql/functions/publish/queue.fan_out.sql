@@ -50,7 +50,7 @@ begin
         -- Queues
         if not v_subscription.target_allowed then
             v_failed := v_match.publications;
-        elsif p_enveloped or v_subscription.filter is not null or right(v_subscription.endpoint, 5) = '.fifo' then
+        elsif p_enveloped or v_subscription.filter is not null or queue.is_fifo_name(v_subscription.endpoint) then
             v_failed := queue.publish_to_queue(p_topic, v_subscription, v_subscription.endpoint, v_match.publications);
         else
             if v_bodies is null then
@@ -98,7 +98,7 @@ create or replace function queue.publish_to_queue(
 returns jsonb[]
 language plpgsql as $$
 declare
-    v_fifo boolean := right(p_queue, 5) = '.fifo';
+    v_fifo boolean := queue.is_fifo_name(p_queue);
     v_numbers int[];
     v_bodies text[];
     v_sizes int[];

@@ -47,9 +47,9 @@ begin
             p_queues => array[v_queue], p_message_ids => array[gen_random_uuid()], p_bodies => array[p_body],
             p_sizes => array[v_size], p_attributes => array[p_attributes],
             p_system => array[queue.system_attributes(null, p_trace)],
-            p_delays => case when p_delay is not null and right(v_queue, 5) <> '.fifo' then array[p_delay] end,
-            p_groups => case when right(v_queue, 5) = '.fifo' then array[p_routing_key] end,
-            p_deduplication_ids => case when right(v_queue, 5) = '.fifo' then array[gen_random_uuid()::text] end) s;
+            p_delays => case when p_delay is not null and not queue.is_fifo_name(v_queue) then array[p_delay] end,
+            p_groups => case when queue.is_fifo_name(v_queue) then array[p_routing_key] end,
+            p_deduplication_ids => case when queue.is_fifo_name(v_queue) then array[gen_random_uuid()::text] end) s;
     end loop;
     -- Deliveries to URLs
     perform queue.wake_deliveries();

@@ -8,7 +8,7 @@ returns setof bigint
 language plpgsql as $$
 declare
     v_arn text := queue.resolve(p_name);
-    v_fifo boolean := right(v_arn, 5) = '.fifo';
+    v_fifo boolean := queue.is_fifo_name(v_arn);
     v_longest_delay int := case when v_fifo then 0 else 31536000 end;
     v_count int := cardinality(p_messages);
     v_ids uuid[];

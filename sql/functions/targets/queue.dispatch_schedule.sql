@@ -72,7 +72,7 @@ begin
         from (select queue.schedule_input(p_schedule, p_at, p_attempt) as body) i;
     end if;
     -- A message of a standard queue can have a group (fair queues).
-    v_fifo := right(v_arn, 5) = '.fifo';
+    v_fifo := queue.is_fifo_name(v_arn);
     v_group := case when not v_is_rest then v_target -> 'SqsParameters' ->> 'MessageGroupId'
         when v_fifo then (p_schedule).name end;
     select s.id, s.error, s.detail into v_sent
@@ -129,10 +129,10 @@ create or replace function queue.publish_schedule_to_topic(p_target jsonb, p_top
 language plpgsql as $$
 declare
     v_topic text := p_target ->> 'Arn';
-    v_group text := case when right(v_topic, 5) = '.fifo' then p_target -> 'SqsParameters' ->> 'MessageGroupId' end;
+    v_group text := case when queue.is_fifo_name(v_topic) then p_target -> 'SqsParameters' ->> 'MessageGroupId' end;
     v_row record;
 begin
-    if right(v_topic, 5) = '.fifo' and v_group is null then
+    if queue.is_fifo_name(v_topic) and v_group is null then
         raise exception 'Invalid parameter: The MessageGroupId parameter is required for FIFO topics'
             using errcode = 'QU006', detail = 'InvalidParameter';
     end if;
