@@ -1667,6 +1667,9 @@ create table queue.event_subscriber (
     deliverable boolean not null default true,  -- false: the worker cannot serve this kind of subscriber yet
     first_page bigint not null default 0,   -- the subscriber receives no events of this page and earlier pages
     follows boolean not null default true,  -- the subscriber reads with the cursor of the bus
+    -- After a move of the position: no older event is for the subscriber, and events before moved_at are replayed.
+    moved_to timestamptz,
+    moved_at timestamptz,
     unique (bus_id, account_id, name)
 );
 create index event_subscriber_owner on queue.event_subscriber (account_id, region, arn);
@@ -1737,6 +1740,7 @@ create table queue.event_page (
     last_at timestamptz not null,
     events_before bigint not null,      -- the number of events in earlier pages
     bytes int not null,                 -- the size of the events' data
+    bytes_before bigint not null,       -- the bytes of earlier pages
     numbers bigint[] not null,
     primary key (bus_id, page)
 );
@@ -1787,6 +1791,22 @@ create table queue.event_retry (
 );
 create index event_retry_due_at on queue.event_retry (bus_id, due_at);
 create index event_retry_group on queue.event_retry (subscriber_id, group_key, retry_id);
+
+-- What became of the events of subscribers. A worker adds its counts every few seconds; a crash loses them.
+create table queue.event_outcome (
+    bus_id bigint not null,
+    subscriber_id bigint not null,
+    delivered bigint not null default 0,
+    refused bigint not null default 0,  -- attempts that the target has refused
+    failed bigint not null default 0,   -- events whose delivery has ended without success
+    minute timestamptz not null,        -- the minute of the last count
+    delivered_in_minute bigint not null default 0,
+    delivered_before bigint not null default 0, -- in the minute before `minute`
+    refused_at timestamptz,             -- the last attempt that the target has refused
+    error_code text,
+    error_message text,
+    primary key (bus_id, subscriber_id)
+);
 
 
 -- Compression --------------------------------------------------------------------------------------------------------

@@ -2,10 +2,12 @@
 
 from uuid import UUID, uuid4
 
+import psycopg
 from psycopg.types.json import Jsonb
 
 from penstock.settings import Settings
 from penstock.workers.events import EventDeliverer
+from tests.support.database import Database
 from tests.support.sql.calls import Connection, bodies, receive, value
 
 ACCOUNT, REGION = "000000000000", "us-east-1"
@@ -18,6 +20,35 @@ def add_bus(db: Connection, name: str = "orders", arn: str = BUS, days: int = 1)
     fields = Jsonb({"retention_days": days, "tags": {}})
     assert value(db, row, ACCOUNT, REGION, name, arn, fields) is None
     return arn
+
+
+def build_arns(account: str, bus: str, subscriber: str) -> tuple[str, str]:
+    """Returns the ARNs of the bus and the subscriber that `store_bus` stores."""
+    head = f"arn:aws:events:{REGION}:{account}"
+    return f"{head}:event-busv2/{bus}/{'0' * 25}", f"{head}:subscriber/{subscriber}/{'0' * 25}"
+
+
+def store_bus(database: Database, account: str, bus: str, subscriber: str) -> None:
+    """Stores a bus and a subscriber, to which no worker delivers, in the database of a running service."""
+    bus_arn, subscriber_arn = build_arns(account, bus, subscriber)
+    fields = {
+        "type": "FIFO",
+        "starting_position": "LATEST",
+        "state": "RUNNING",
+        "target_arn": f"arn:aws:sqs:{REGION}:{account}:q",
+        "configuration": {"InvokeConfiguration": {"TargetArn": f"arn:aws:sqs:{REGION}:{account}:q"}},
+        "tags": {},
+        "deliverable": False,
+    }
+    with psycopg.connect(database.dsn, autocommit=True) as db:
+        db.execute(
+            "select queue.create_event_bus(%s, %s, %s, %s, %s, null, null)",
+            (account, REGION, bus, bus_arn, Jsonb({"retention_days": 1, "tags": {}})),
+        )
+        db.execute(
+            "select queue.create_event_subscriber(%s, %s, %s, %s, %s, %s, null, null)",
+            (bus_arn, account, REGION, subscriber, subscriber_arn, Jsonb(fields)),
+        )
 
 
 def put(db: Connection, bus: str, *bodies: str, **arrays: object) -> list[tuple[UUID, int, bool]]:

@@ -5,7 +5,7 @@
 create or replace function queue.show_event_bus(p_bus queue.event_bus) returns jsonb
 language sql as $$
 select to_jsonb(p_bus) || jsonb_build_object('now', c.now,
-    'window_start', greatest(p_bus.retained_since, c.now - make_interval(days => p_bus.retention_days)))
+    'window_start', queue.read_window_start(p_bus))
 from (select clock_timestamp() as now) c
 $$;
 

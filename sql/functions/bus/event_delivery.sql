@@ -42,9 +42,10 @@ end $$;
 -- queue.read_event_subscribers: returns the configurations of subscribers.
 create or replace function queue.read_event_subscribers(p_ids bigint[])
 returns table (subscriber_id bigint, arn text, bus_arn text, account_id text, region text, type text,
-    created_at timestamptz, target_arn text, configuration jsonb)
+    created_at timestamptz, target_arn text, configuration jsonb, moved_to timestamptz, moved_at timestamptz)
 language sql stable as $$
-select s.subscriber_id, s.arn, s.bus_arn, s.account_id, s.region, s.type, s.created_at, s.target_arn, s.configuration
+select s.subscriber_id, s.arn, s.bus_arn, s.account_id, s.region, s.type, s.created_at, s.target_arn, s.configuration,
+    s.moved_to, s.moved_at
 from queue.event_subscriber s where s.subscriber_id = any (p_ids)
 $$;
 
@@ -197,5 +198,37 @@ begin
     where r.retry_id = u.retry_id;
     get diagnostics retries = row_count;
     perform queue.wake_blocked_groups(p_subscribers, p_groups);
+    return next;
+end $$;
+
+-- queue.add_event_outcomes: adds what became of events since the last call of the same worker, by subscriber.
+--   `p_codes` and `p_messages` are the last refusal of each subscriber, or null.
+create or replace function queue.add_event_outcomes(
+    p_buses bigint[], p_subscribers bigint[], p_delivered bigint[], p_refused bigint[], p_failed bigint[],
+    p_codes text[], p_messages text[])
+returns table (stored int)
+language plpgsql as $$
+declare
+    v_now timestamptz := clock_timestamp();
+    v_minute timestamptz := date_trunc('minute', v_now);
+begin
+    insert into queue.event_outcome as o (bus_id, subscriber_id, delivered, refused, failed, minute,
+        delivered_in_minute, refused_at, error_code, error_message)
+    select u.bus_id, u.subscriber_id, u.delivered, u.refused, u.failed, v_minute, u.delivered,
+        case when u.code is not null then v_now end, u.code, u.message
+    from unnest(p_buses, p_subscribers, p_delivered, p_refused, p_failed, p_codes, p_messages)
+        u(bus_id, subscriber_id, delivered, refused, failed, code, message)
+    order by u.bus_id, u.subscriber_id
+    on conflict (bus_id, subscriber_id) do update
+    set delivered = o.delivered + excluded.delivered, refused = o.refused + excluded.refused,
+        failed = o.failed + excluded.failed, minute = v_minute,
+        delivered_in_minute = excluded.delivered + case when o.minute = v_minute then o.delivered_in_minute else 0 end,
+        delivered_before = case
+            when o.minute = v_minute then o.delivered_before
+            when o.minute = v_minute - interval '1 minute' then o.delivered_in_minute else 0 end,
+        refused_at = coalesce(excluded.refused_at, o.refused_at),
+        error_code = coalesce(excluded.error_code, o.error_code),
+        error_message = case when excluded.error_code is null then o.error_message else excluded.error_message end;
+    get diagnostics stored = row_count;
     return next;
 end $$;

@@ -95,3 +95,18 @@ begin
     delete from queue.event_cursor c where c.bus_id = p_bus_id and c.subscriber_id = p_subscriber_id;
     insert into queue.event_cursor (bus_id, subscriber_id, page) values (p_bus_id, p_subscriber_id, p_page);
 end $$;
+
+-- queue.find_event_page_before: returns the last page of a bus that has no event of p_at or later, or p_last if the bus
+-- has no later page.
+create or replace function queue.find_event_page_before(p_bus_id bigint, p_at timestamptz, p_last bigint)
+returns bigint
+language sql stable
+-- An event has a place only after its ingestion, so no earlier page has an event of this time.
+return coalesce((
+    select p.page - 1 from queue.event_page p where p.bus_id = p_bus_id and p.sequenced_at >= p_at
+    order by p.sequenced_at, p.page limit 1), p_last);
+
+-- queue.read_window_start: returns the time of the oldest event that a bus can still have.
+create or replace function queue.read_window_start(p_bus queue.event_bus) returns timestamptz
+language sql stable
+return greatest(p_bus.retained_since, (select clock_timestamp()) - make_interval(days => p_bus.retention_days));

@@ -27,11 +27,7 @@ begin
     if not found then
         v_page := queue.find_last_event_page(v_bus_id);
         if p_fields ->> 'start_at' is not null then
-            -- An event has a place only after its ingestion, so no earlier page has an event of this time.
-            v_page := coalesce((
-                select p.page - 1 from queue.event_page p
-                where p.bus_id = v_bus_id and p.sequenced_at >= (p_fields ->> 'start_at')::timestamptz
-                order by p.sequenced_at, p.page limit 1), v_page);
+            v_page := queue.find_event_page_before(v_bus_id, (p_fields ->> 'start_at')::timestamptz, v_page);
         end if;
         insert into queue.event_subscriber (bus_id, bus_arn, account_id, region, name, arn, type, starting_position,
             state, target_arn, configuration, tags, client_token, request_hash, deliverable, first_page,

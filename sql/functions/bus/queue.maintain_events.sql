@@ -36,6 +36,12 @@ begin
                 select from queue.event_subscriber s where s.subscriber_id = x.subscriber_id))
         limit p_limit for update skip locked));
     get diagnostics v_rows = row_count;
+    v_removed := v_removed + v_rows;
+    delete from queue.event_outcome o where o.ctid = any (array(
+        select x.ctid from queue.event_outcome x
+        where not exists (select from queue.event_subscriber s where s.subscriber_id = x.subscriber_id)
+        limit p_limit for update skip locked));
+    get diagnostics v_rows = row_count;
     return v_removed + v_rows;
 end $$;
 

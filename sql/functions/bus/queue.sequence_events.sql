@@ -153,13 +153,14 @@ begin
             'array_agg(e.number order by e.number) as numbers '
             'from entry e group by e.bus_id, e.thousand, e.size) '
         'insert into queue.event_page (bus_id, page, sequenced_at, first_at, last_at, events_before, bytes, '
-            'numbers) '
+            'bytes_before, numbers) '
         'select p.bus_id, coalesce(l.page, 0) + row_number() over w, greatest(l.sequenced_at, clock_timestamp()), '
             'p.first_at, p.last_at, '
             'coalesce(l.events, 0) + sum(cardinality(p.numbers)) over w - cardinality(p.numbers), p.bytes, '
-            'p.numbers '
+            'coalesce(l.bytes, 0) + sum(p.bytes) over w - p.bytes, p.numbers '
         'from part p join queue.event_bus b on b.bus_id = p.bus_id left join lateral ('
-            'select x.page, x.sequenced_at, x.events_before + cardinality(x.numbers) as events '
+            'select x.page, x.sequenced_at, x.events_before + cardinality(x.numbers) as events, '
+                'x.bytes_before + x.bytes as bytes '
             'from queue.event_page x where x.bus_id = p.bus_id order by x.page desc limit 1) l on true '
         'window w as (partition by p.bus_id order by p.numbers[1])', p_since)
     using p_numbers;

@@ -14,6 +14,7 @@ from penstock_web.cli import main
 from penstock_web.rest.api import ROUTES
 from tests.support.conformance.access_keys import SIGV4, key_ring
 from tests.support.database import Database
+from tests.support.events import store_bus
 from tests.support.programs.penstock_service import Service, running_service
 from tests.support.wait import wait_until
 from tests.support.web.console import ConsoleClient
@@ -199,6 +200,11 @@ ACTS: list[tuple[str, str, object, int]] = [
     ("POST", "topics/t/messages", {"message": "x"}, 0),
     ("DELETE", "topics/t/subscriptions/{id}", None, 1),
     ("DELETE", "topics/t", None, 1),
+    ("POST", "buses/b/subscribers/s/pause", None, 1),
+    ("POST", "buses/b/subscribers/s/pause", None, 0),
+    ("POST", "buses/b/subscribers/s/resume", None, 1),
+    ("POST", "buses/b/subscribers/s/replay", {"from": "oldest"}, 1),
+    ("POST", "buses/b/events", {"data": 1}, 0),
     ("POST", "events/%23/subscriptions", HOOK, 1),
     ("POST", "events/a", {"message": 1}, 0),
     ("POST", "deliveries/endpoints/pause", HOOK, 1),
@@ -257,6 +263,7 @@ def test_each_act_leaves_one_row_by_every_interface(
     """An action over REST and the command that uses REST add equal audit rows."""
     key = root["authorization"].removeprefix("Bearer ").partition(".")[0]
     http.post("/v1/queues", json={"name": "q2"}, headers=root).raise_for_status()
+    store_bus(shared_database, account, "b", "s")
     made = {"id": "", "delivery": ""}
     for method, template, given, expected in ACTS:
         if "{delivery}" in template:

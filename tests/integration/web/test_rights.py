@@ -23,6 +23,7 @@ from penstock_web.rest.api import ROUTES
 from penstock_web.rest.application import RestApplication
 from tests.support.conformance.access_keys import SIGV4, key_ring
 from tests.support.database import Database
+from tests.support.events import build_arns, store_bus
 from tests.support.programs.penstock_service import Service
 from tests.support.web.console import ConsoleClient, build_form
 
@@ -33,7 +34,7 @@ HEAD = f"us-east-1:{ACCOUNT}"
 PATH = {
     "name": "guarded", "topic": "guarded", "id": ID, "schedule": "guarded", "mapping": ID, "user": "guarded",
     "message_id": "1", "move": ID, "subscription": ID,
-    "group": "guarded", "key": "PSTBAAAAAAAAAAAAAAAA",
+    "group": "guarded", "bus": "guarded", "subscriber": "guarded", "key": "PSTBAAAAAAAAAAAAAAAA",
 }  # fmt: skip
 RESOURCES = {
     "queue": f"arn:aws:sqs:{HEAD}:guarded",
@@ -45,6 +46,7 @@ RESOURCES = {
     "mappings": f"arn:aws:lambda:{HEAD}:event-source-mapping:*",
     "user": f"arn:aws:iam::{ACCOUNT}:user/guarded",
 }
+BUS, SUBSCRIBER = build_arns(ACCOUNT, "guarded", "guarded")
 TARGET = {"queue": "q", "message": "x"}
 BODIES: dict[str, Any] = {
     "POST /queues": {"name": "guarded"},
@@ -67,6 +69,8 @@ BODIES: dict[str, Any] = {
     "POST /topics": {"name": "guarded"},
     "POST /schedules": {"name": "guarded", "every": "1h", "target": TARGET},
     "PUT /schedules": [{"name": "guarded", "every": "1h", "target": TARGET}],
+    "POST /buses/{bus}/subscribers/{subscriber}/replay": {"from": "oldest"},
+    "POST /buses/{bus}/events": [{"data": 1}, {"source": "a", "detail_type": "b"}],
     "POST /keys": {"user": "guarded"},
     "PATCH /keys/{key}": {"expires_at": None},
 }
@@ -78,6 +82,9 @@ ASKED = {
     "scheduler:DeleteSchedule": RESOURCES["schedule"],
     "scheduler:CreateScheduleGroup": f"arn:aws:scheduler:{HEAD}:schedule-group/guarded",
     "scheduler:DeleteScheduleGroup": f"arn:aws:scheduler:{HEAD}:schedule-group/guarded",
+    **dict.fromkeys(("events:DescribeEventBus", "events:ListSubscribers", "events:PutEvents"), BUS),
+    **dict.fromkeys(("events:PutRawEvents", "penstock:ReplayEvents"), BUS),
+    **dict.fromkeys(("events:DescribeSubscriber", "events:UpdateSubscriber"), SUBSCRIBER),
     "penstock:CreateKey": RESOURCES["user"],
     "penstock:LimitKey": RESOURCES["user"],
     "penstock:RevokeKey": RESOURCES["user"],
@@ -184,6 +191,7 @@ def interfaces(shared_database: Database, shared_service: Service) -> Iterator[I
         http.post("/v1/queues", json={"name": "guarded"}, headers=headers).raise_for_status()
         new = {"name": "guarded", "every": "1h", "target": TARGET}
         http.post("/v1/schedules", json=new, headers=headers).raise_for_status()
+        store_bus(shared_database, ACCOUNT, "guarded", "guarded")
         console = ConsoleClient(shared_service)
         assert console.sign_in(keys["token"]).status_code == 303
         yield Interfaces(http, console, shared_database, headers, keys)

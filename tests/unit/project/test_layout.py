@@ -238,6 +238,7 @@ LARGER = {
     "functions/sns": "likewise",
     "functions/events": "likewise",
     "layers/web/penstock_web/cli/commands": "a module for each command",
+    "layers/web/penstock_web/rest": "a module for each subject of the API",
     "sql/functions/api": "what applications may call, a function a file",
 }
 

@@ -56,18 +56,7 @@ def put_events(request: events.PutEventsRequest, context: Context) -> Operation[
     now = datetime.now(UTC)
 
     def build(entry: PutEventsRequestEntry) -> BusEvent:
-        event_id = build_message_id()
-        envelope = {
-            "version": "0",
-            "id": as_text(event_id),
-            "detail-type": entry.detail_type,
-            "source": entry.source,
-            "account": context.account_id,
-            "time": f"{now if entry.time is None else datetime.fromtimestamp(entry.time, UTC):%Y-%m-%dT%H:%M:%SZ}",
-            "region": region,
-            "resources": entry.resources or [],
-        }
-        return _build_event(event_id, envelope, entry, by_content=by_content)
+        return _build_event(entry, region, now, context, by_content=by_content)
 
     _check_size(sum(map(_measure_entry, request.entries)))
     return (yield from _publish(request.event_bus_arn, request.entries, build, context))
@@ -81,8 +70,28 @@ def put_raw_events(request: events.PutRawEventsRequest, context: Context) -> Ope
     def build(each: tuple[PutRawEventsRequestEntry, bytes]) -> BusEvent:
         return _build_raw_event(*each, by_content=by_content)
 
-    _check_size(sum(len(data) + _measure_metadata(entry.metadata) for entry, data in entries))
+    _check_size(sum(_measure_raw(*each) for each in entries))
     return (yield from _publish(request.event_bus_arn, entries, build, context))
+
+
+def publish_all(
+    arn: str, entries: Sequence[PutEventsRequestEntry | tuple[PutRawEventsRequestEntry, bytes]], context: Context
+) -> Operation[list[PutBusEventRow]]:
+    """Publishes up to 100 events of both kinds in the order of the entries, or none if an entry is invalid. Returns a
+    row for each entry. Raises InvalidInputException, ResourceNotFoundException."""
+    now = datetime.now(UTC)
+    built = []
+    _check_size(sum(_measure_entry(e) if isinstance(e, PutEventsRequestEntry) else _measure_raw(*e) for e in entries))
+    for number, entry in enumerate(entries, 1):
+        try:
+            built.append(
+                _build_event(entry, context.region, now, context, by_content=False)
+                if isinstance(entry, PutEventsRequestEntry)
+                else _build_raw_event(*entry, by_content=False)
+            )
+        except EntryError as error:
+            raise InvalidInputException(f"Event {number}: {error}") from None
+    return (yield from _store(arn, built, context))
 
 
 # --- sizes -----------------------------------------------------------------------------------------------------------
@@ -93,8 +102,9 @@ def _measure_entry(entry: PutEventsRequestEntry) -> int:
     return sum(len(text.encode()) for text in texts) + (0 if entry.time is None else TIME_BYTES)
 
 
-def _measure_metadata(metadata: Mapping[str, str] | None) -> int:
-    return sum(len(key.encode()) + len(value.encode()) for key, value in (metadata or {}).items())
+def _measure_raw(entry: PutRawEventsRequestEntry, data: bytes) -> int:
+    """Returns the size of an entry of PutRawEvents."""
+    return len(data) + sum(len(key.encode()) + len(value.encode()) for key, value in (entry.metadata or {}).items())
 
 
 def _check_size(size: int) -> None:
@@ -104,14 +114,25 @@ def _check_size(size: int) -> None:
 
 # --- entries ---------------------------------------------------------------------------------------------------------
 def _build_event(
-    event_id: bytes, envelope: Mapping[str, object], entry: PutEventsRequestEntry, *, by_content: bool
+    entry: PutEventsRequestEntry, region: str, now: datetime, context: Context, *, by_content: bool
 ) -> BusEvent:
-    """Returns the event of a PutEvents entry. Raises EntryError."""
+    """Returns the event of a PutEvents entry, in its envelope. Raises EntryError."""
     if entry.source.startswith(RESERVED_SOURCE):
         raise EntryError(f"Source must not begin with {RESERVED_SOURCE}, which is reserved for AWS.")
     detail = "{}" if entry.detail is None else entry.detail
     if not detail.lstrip(" \t\r\n").startswith("{") or not _is_json(detail):
         raise EntryError("Detail must be a JSON object.")
+    event_id = build_message_id()
+    envelope = {
+        "version": "0",
+        "id": as_text(event_id),
+        "detail-type": entry.detail_type,
+        "source": entry.source,
+        "account": context.account_id,
+        "time": f"{now if entry.time is None else datetime.fromtimestamp(entry.time, UTC):%Y-%m-%dT%H:%M:%SZ}",
+        "region": region,
+        "resources": entry.resources or [],
+    }
     metadata = entry.system_metadata
     deduplication_id = None if metadata is None else metadata.deduplication_id
     parts = (entry.source, entry.detail_type, detail, *(entry.resources or ()))

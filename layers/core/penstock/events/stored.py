@@ -53,6 +53,7 @@ class StoredBus(Struct):
     kms_key: str | None = None
     policy: str | None = None
     policy_revision: str | None = None
+    tags: dict[str, str] = {}
 
 
 class StoredResource(Struct):
@@ -70,6 +71,9 @@ class StoredResource(Struct):
     state: str = "ACTIVE"
     starting_position: str | None = None
     target_arn: str | None = None
+    deliverable: bool = True
+    moved_to: datetime | None = None
+    tags: dict[str, str] = {}
 
 
 def read_bus_row(columns: JsonObject) -> StoredBus:

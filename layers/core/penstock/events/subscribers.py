@@ -299,6 +299,13 @@ def check_deliveries(
         yield from _authorize("sqs", "SendMessage", dead_letters, context, arn)
 
 
+def check_unchanged(row: StoredResource, context: Context) -> Operation[None]:
+    """Raises AccessDenied and InvalidStateException as an update of the subscriber that changes no member."""
+    if row.revoked:
+        stored.raise_error("InvalidState", row.arn)
+    yield from _check_changes(events.UpdateSubscriberRequest(subscriber_arn=row.arn), row, context)
+
+
 def _authorize(
     service: str, action: str, arn: str, context: Context, subscriber_arn: str | None = None
 ) -> Operation[None]:

@@ -86,6 +86,22 @@ class AlertsNotSet(ObjectNotFound):
     default_message = "The account has no address for alerts."
 
 
+class BusNotFound(ObjectNotFound):
+    @classmethod
+    def named(cls, name: str) -> "BusNotFound":
+        """Returns the error for an event bus of this name."""
+        return cls(f"Event bus '{name}' does not exist")
+
+
+class SubscriberNotFound(ObjectNotFound):
+    """The account has no subscriber of this name on the event bus."""
+
+    @classmethod
+    def named(cls, name: str) -> "SubscriberNotFound":
+        """Returns the error for a subscriber of this name."""
+        return cls(f"Subscriber '{name}' does not exist")
+
+
 class UserNotFound(ObjectNotFound):
     default_message = "The user does not exist."
 

@@ -15,6 +15,7 @@ from uuid import UUID
 import psycopg
 
 from penstock.environment import Environment, build_worker_environment
+from penstock.events.delivery.outcomes import STORE_SECONDS, Outcomes
 from penstock.events.delivery.step import EventStep, Subscribers
 from penstock.observing.observer import NO_OBSERVER, Observer
 from penstock.postgres.psycopg_connection import TransactionExecutor
@@ -47,6 +48,7 @@ class EventDeliverer:
         self._observer = observer
         self._stopping = Event()
         self._subscribers = Subscribers()
+        self._outcomes = Outcomes()
         self._environment: Environment | None = None
         self.wait_ms: int | None = None
         """The number of milliseconds until a retry is due, after an idle run, or None if no event waits for a retry.
@@ -61,7 +63,7 @@ class EventDeliverer:
         remain committed."""
         counts = Counter(dict.fromkeys(OUTCOMES, 0))
         calls = TransactionExecutor(connection)
-        step = EventStep(connection, self._get_environment(settings), self._subscribers, counts)
+        step = EventStep(connection, self._get_environment(settings), self._subscribers, counts, self._outcomes)
         seconds = self._longest_run_seconds if longest_run_seconds is None else longest_run_seconds
         deadline = monotonic() + seconds
         self.wait_ms = 0
@@ -75,12 +77,18 @@ class EventDeliverer:
                 for bus_id in work.buses:
                     moved |= step.deliver(bus_id)
                     moved |= step.retry(bus_id) > 0
+                self._outcomes.store(calls)
                 if not moved and not sequenced.events:
-                    self.wait_ms = work.wait_ms
+                    self.wait_ms = self._shorten(work.wait_ms)
                     break
         finally:  # the steps before an error are committed
             self._observer.counted(counts)
         return counts
+
+    def _shorten(self, wait_ms: int | None) -> int | None:
+        """Returns the wait after an idle run, which ends earlier if outcomes are not stored yet."""
+        most_ms = int(STORE_SECONDS * 1000)
+        return wait_ms if self._outcomes.is_empty else min(most_ms if wait_ms is None else wait_ms, most_ms)
 
     def stop(self) -> None:
         """Ends the current run after its step. A stopped worker cannot start again."""

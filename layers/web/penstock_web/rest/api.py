@@ -20,6 +20,7 @@ from penstock_web.routing.runner import Api, RunOperation
 from . import (
     access,
     alerts,
+    buses,
     deliveries,
     events,
     mappings,
@@ -45,6 +46,7 @@ ROUTES: Final[tuple[Routes, ...]] = (
     message_search.routes_of_all_queues,
     moves.routes,
     events.routes,
+    buses.routes,
     topics.routes,
     access.routes,
     transactions.routes,

@@ -10,9 +10,11 @@ from penstock.event_sources.errors import (
     ResourceNotFoundException,
     TooManyMappings,
 )
+from penstock.events.errors import InvalidStateException
 from penstock.management.errors import (
     AccessIsOff,
     AlertsNotSet,
+    BusNotFound,
     DeliveryNotFound,
     DuplicateMessage,
     EndpointNotFound,
@@ -23,6 +25,7 @@ from penstock.management.errors import (
     ScheduleNotFound,
     ScheduleUnusable,
     StaleReceipt,
+    SubscriberNotFound,
     SubscriptionNotFound,
     UserNotFound,
 )
@@ -48,6 +51,9 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     StaleReceipt: (409, "stale_receipt", "The transaction had no effect."),
     NotFound: (404, "topic_not_found", "Create it with POST /v1/topics."),
     Throttled: (429, "too_many_requests", None),
+    BusNotFound: (404, "bus_not_found", "GET /v1/buses lists them."),
+    SubscriberNotFound: (404, "subscriber_not_found", "GET /v1/buses/{bus}/subscribers lists them."),
+    InvalidStateException: (409, "subscriber_revoked", "Only its deletion is possible."),
     DeliveryNotFound: (404, "delivery_not_found", "The delivery may have succeeded."),
     AlertsNotSet: (404, "alerts_not_set", "Set an address with PUT /v1/alerts, or QUEUE_ALERT_URL."),
     UserNotFound: (404, "user_not_found", None),

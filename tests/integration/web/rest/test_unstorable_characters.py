@@ -15,6 +15,7 @@ import pytest
 from penstock_web.rest.api import ROUTES
 from penstock_web.rest.outbox import routes as outbox
 from tests.support.database import TestServer
+from tests.support.events import store_bus
 from tests.support.programs.penstock_service import running_service
 
 UNSTORABLE = ("a\0b", "a\ud800b")
@@ -103,6 +104,19 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("GET", "/topics/{t}/subscriptions?next={x}", None),
     ("DELETE", f"/topics/{{t}}/subscriptions/{{{MOVE}}}", None),
     ("DELETE", "/topics/{other}", None),
+    ("GET", "/buses?next={x}", None),
+    ("GET", "/buses/{b}", None),
+    ("GET", "/buses/{b}/subscribers?next={x}", None),
+    ("GET", "/buses/{b}/subscribers/{s}", None),
+    ("POST", "/buses/{b}/subscribers/{s}/pause", None),
+    ("POST", "/buses/{b}/subscribers/{s}/resume", {"position": "last_processed"}),
+    ("POST", "/buses/{b}/subscribers/{s}/replay", {"from": "oldest"}),
+    ("GET", f"/buses/{{b}}/events?{TIMES}&group={{g}}&source={{s}}&detail_type={{d}}&next={{MS4x}}", None),
+    ("GET", '/buses/{b}/events?pattern={["a"]}', None),
+    ("POST", "/buses/{b}/events", [
+        {"data": {"a": "b"}, "metadata": {"k": "v"}, "group_id": "g", "deduplication_id": "d"},
+        {"source": "s", "detail_type": "d", "detail": {"a": "b"}, "resources": ["r"], "time": "2026-01-01T00:00:00Z"},
+    ]),
     *ACCESS,
     ("GET", "/schedules?queue={q}&topic={bound}&status={active}&next={x}", None),
     *(
@@ -178,6 +192,7 @@ def http(postgres: TestServer) -> Iterator[httpx.Client]:
         policy = {"queue_name": "q", "filter_policy": {"a": [{"prefix": "x"}]}}
         http.post("/v1/events/bound/subscriptions", json=policy).raise_for_status()
         http.post("/v1/schedules", json={**SCHEDULE, "name": "made"}).raise_for_status()
+        store_bus(database, "000000000000", "b", "s")
         yield http
     written = log.read_bytes()[start:].decode()
     assert [line for line in written.splitlines() if "ERROR:" in line] == []

@@ -184,6 +184,15 @@ POST /events/{pattern}/subscriptions: account: penstock:Subscribe
 GET /events/{pattern}/subscriptions: account: penstock:ListSubscriptions
 DELETE /events/{pattern}/subscriptions/{id}: account: penstock:Unsubscribe
 GET /queues/{name}/subscriptions: queue: penstock:ListSubscriptions
+GET /buses: account: events:ListEventBuses
+GET /buses/{bus}: operation: events:DescribeEventBus
+GET /buses/{bus}/subscribers: operation: events:ListSubscribers
+GET /buses/{bus}/subscribers/{subscriber}: operation: events:DescribeSubscriber
+POST /buses/{bus}/subscribers/{subscriber}/pause: operation: events:UpdateSubscriber
+POST /buses/{bus}/subscribers/{subscriber}/resume: operation: events:UpdateSubscriber
+POST /buses/{bus}/subscribers/{subscriber}/replay: operation: events:UpdateSubscriber penstock:ReplayEvents
+GET /buses/{bus}/events: operation: penstock:ReplayEvents
+POST /buses/{bus}/events: operation: events:PutEvents events:PutRawEvents
 POST /topics: operation: sns:CreateTopic
 GET /topics: account: sns:ListTopics
 GET /topics/{topic}: topic: sns:GetTopicAttributes sns:ListTagsForResource

@@ -29,6 +29,7 @@ from penstock.postgres.statements.event_delivery import (
 from .event import ContentType, Event
 from .failures import Failure, build_records
 from .filters import FilterIndex, UnreadableEvent
+from .outcomes import Outcomes
 from .subscriber import INTERNAL_ERROR, Refusal, Shipment, Subscriber, choose_pause, read_subscriber
 from .targets import Targets
 
@@ -104,16 +105,32 @@ class EventStep:
         environment: Environment,
         subscribers: Subscribers,
         counts: "Counter[str]",
+        outcomes: Outcomes | None = None,
     ) -> None:
         self._connection = connection
         self._calls = TransactionExecutor(connection)
         self._targets = Targets(self._calls, environment)
         self._subscribers = subscribers
         self._counts = counts
+        self._outcomes = Outcomes() if outcomes is None else outcomes
         self._random = Random()  # noqa: S311 - spreads retries, and protects nothing
 
     def deliver(self, bus_id: int) -> bool:
         """Delivers the next pages of a bus. Returns whether any cursor moved."""
+        self._outcomes.begin()
+        moved = self._deliver(bus_id)
+        self._outcomes.commit()
+        return moved
+
+    def retry(self, bus_id: int) -> int:
+        """Tries events again that are due. Returns their number."""
+        self._outcomes.begin()
+        tried = self._retry(bus_id)
+        self._outcomes.commit()
+        return tried
+
+    # --- parts -------------------------------------------------------------------------------------------------------
+    def _deliver(self, bus_id: int) -> bool:
         with self._connection.transaction():
             claimed = self._calls.call(CLAIM_EVENT_SUBSCRIBERS, [bus_id, REPLAYS])
             known = self._subscribers.find([(row.subscriber_id, row.revision) for row in claimed], self._calls)
@@ -136,8 +153,7 @@ class EventStep:
                 self._settle(bus_id, moved, shipments, self._send_in_order(shipments, blocked))
             return any(moved[0 if row.follows else row.subscriber_id] > row.page for row in claimed)
 
-    def retry(self, bus_id: int) -> int:
-        """Tries events again that are due. Returns their number."""
+    def _retry(self, bus_id: int) -> int:
         with self._connection.transaction():
             rows = self._calls.call(CLAIM_EVENT_RETRIES, [bus_id, RETRIES])
             known = self._subscribers.find([(row.subscriber_id, row.revision) for row in rows], self._calls)
@@ -145,10 +161,9 @@ class EventStep:
             self._counts["dropped"] += len(rows) - len(due)
             shipments = [Shipment(known[row.subscriber_id], read_event(row)) for row in due]
             refusals = self._send_in_order(shipments, set())
-            self._settle_retries(rows, due, shipments, refusals)
+            self._settle_retries(bus_id, rows, due, shipments, refusals)
             return len(rows)
 
-    # --- parts -------------------------------------------------------------------------------------------------------
     def _read(self, bus_id: int, after: int) -> tuple[int, list[Place]]:
         """Returns the last page that was read, and its events and those of the pages before it."""
         rows = self._calls.call(READ_EVENT_PAGES, [bus_id, after, PAGE_EVENTS, PAGE_BYTES])
@@ -164,7 +179,8 @@ class EventStep:
             row.subscriber_id: (row.first_page, known[row.subscriber_id]) for row in rows if row.subscriber_id in known
         }
         index = self._subscribers.find_index([subscriber for _, subscriber in receivers.values()])
-        kinds = ["LIVE", "REPLAY"] if any(subscriber.replays for _, subscriber in receivers.values()) else ["LIVE"]
+        replays = any(subscriber.replays_until is not None for _, subscriber in receivers.values())
+        kinds = ["LIVE", "REPLAY"] if replays else ["LIVE"]
         shipments = []
         for page, event in places:
             for kind in kinds:
@@ -255,6 +271,7 @@ class EventStep:
             else:
                 ended.append(Failure(*shipment, refusal, condition, 1))
         self._end(ended)
+        self._note(bus_id, shipments, refusals, ended)
         columns = [
             [shipment.subscriber.subscriber_id for shipment, _ in again],
             [shipment.event.number for shipment, _ in again],
@@ -266,6 +283,7 @@ class EventStep:
 
     def _settle_retries(
         self,
+        bus_id: int,
         rows: Sequence[EventRetryRow],
         due: Sequence[EventRetryRow],
         shipments: Sequence[Shipment],
@@ -288,6 +306,7 @@ class EventStep:
             else:
                 ended.append(Failure(*shipment, refusal, condition, attempts))
         self._end(ended)
+        self._note(bus_id, shipments, refusals, ended)
         waiting |= {row.retry_id for row, _ in again}
         over = [row for row in rows if row.retry_id not in waiting]
         columns = [
@@ -319,6 +338,20 @@ class EventStep:
         lost = sum(refusal is not None for refusal in self._targets.send_entries(records))
         self._counts["failed"] += len(failures)
         self._counts["dropped"] += len(failures) - len(records) + lost
+
+    def _note(
+        self,
+        bus_id: int,
+        shipments: Sequence[Shipment],
+        refusals: Sequence[Refusal | None],
+        ended: Sequence[Failure],
+    ) -> None:
+        results = zip((shipment.subscriber.subscriber_id for shipment in shipments), refusals, strict=True)
+        self._outcomes.note(
+            bus_id,
+            ((number, refusal) for number, refusal in results if refusal is not HELD),
+            (failure.subscriber.subscriber_id for failure in ended),
+        )
 
 
 def find_order(shipment: Shipment) -> Order:

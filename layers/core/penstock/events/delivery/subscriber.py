@@ -32,8 +32,9 @@ class Refusal(Struct, frozen=True):
 class Subscriber(Struct):
     """A subscriber. Events before `starts_at` and after `ends_at` are not for it, by their time of ingestion.
 
-    `replays` is whether the subscriber started in the past. `filters` is its FilterConfiguration, if it has one.
-    `parameters` are the members of each message besides its text, by AWS's names.
+    `replays_until` is the creation of a subscriber that started in the past, or the time of its last move. `filters`
+    is its FilterConfiguration, if it has one. `parameters` are the members of each message besides its text, by AWS's
+    names.
     """
 
     subscriber_id: int
@@ -41,14 +42,13 @@ class Subscriber(Struct):
     bus_arn: str
     account_id: str
     region: str
-    created_at: datetime
     target_arn: str
     with_metadata: bool
     retries: RetryPolicy
     dead_letter_arn: str | None = None
     parameters: JsonObject = {}
     filters: JsonObject | None = None
-    replays: bool = False
+    replays_until: datetime | None = None
     is_fifo: bool = False
     starts_at: float = 0.0
     ends_at: float = float("inf")
@@ -59,9 +59,9 @@ class Subscriber(Struct):
         return self.starts_at <= event.ingested_at.timestamp() <= self.ends_at
 
     def delivery_type(self, event: Event) -> str:
-        """Returns REPLAY for an event that is older than a subscriber that started in the past, and LIVE for all others
-        (our choice)."""
-        return "REPLAY" if self.replays and event.ingested_at < self.created_at else "LIVE"
+        """Returns REPLAY for an event that is older than a subscriber that started in the past, or than the last move
+        of its position, and LIVE for all others (our choice)."""
+        return "REPLAY" if self.replays_until is not None and event.ingested_at < self.replays_until else "LIVE"
 
     def build_text(self, event: Event) -> str:
         """Returns what the target receives. Raises UnicodeDecodeError if the payload is not text."""
@@ -100,7 +100,6 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
         row.bus_arn,
         row.account_id,
         row.region,
-        row.created_at,
         row.target_arn,
         with_metadata=configuration["Transformer"]["Type"] == "WITH_METADATA",
         retries=convert(configuration["RetryPolicy"], RetryPolicy),
@@ -110,9 +109,9 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
         or invoke.get("EventBusV2Parameters")
         or {},
         filters=configuration.get("FilterConfiguration"),
-        replays=bool(start),
+        replays_until=row.moved_at or (row.created_at if start else None),
         is_fifo=row.type == "FIFO",
-        starts_at=start.get("StartingPoint") or 0.0,
+        starts_at=(start.get("StartingPoint") or 0.0) if row.moved_to is None else row.moved_to.timestamp(),
         ends_at=start.get("EndPoint") or float("inf"),
     )
 

@@ -1,5 +1,6 @@
 """Statements for event buses, subscribers and event sources."""
 
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -189,4 +190,80 @@ class RevokedRow(NamedTuple):
 
 REVOKE_EVENT_RESOURCE = Statement(
     "queue.revoke_event_resource", ("text", "text"), RevokedRow, is_audited=True, changed="changed"
+)
+
+
+# --- observations ----------------------------------------------------------------------------------------------------
+class ObservedBusRow(NamedTuple):
+    """A bus with its counts. `published_before` and `delivered_before` count the last full minute."""
+
+    bus: JsonObject
+    published: int
+    events: int
+    bytes: int
+    oldest_at: datetime | None
+    newest_at: datetime | None
+    subscribers: int
+    published_before: int
+    delivered_before: int
+
+
+OBSERVE_EVENT_BUSES = Statement("queue.observe_event_buses", ("text", "text", "text", "text", "int4"), ObservedBusRow)
+
+
+class ObservedSubscriberRow(NamedTuple):
+    """A subscriber with its position and its outcomes (queue.observe_event_subscribers)."""
+
+    subscriber: JsonObject
+    lag_events: int
+    lag_since: datetime | None
+    read_until: datetime | None
+    waiting: int
+    next_retry_at: datetime | None
+    delivered: int
+    refused: int
+    failed: int
+    delivered_before: int
+    refused_at: datetime | None
+    error_code: str | None
+    error_message: str | None
+
+
+OBSERVE_EVENT_SUBSCRIBERS = Statement(
+    "queue.observe_event_subscribers", ("text", "text", "text", "text", "int4"), ObservedSubscriberRow
+)
+
+
+class BrowsedRow(NamedTuple):
+    """An event and its place on the bus. The first row of a result has no event: it has the place after which the next
+    call continues, or no page at the end of the bus."""
+
+    page: int | None
+    place: int
+    number: int | None
+    ingested_at: datetime
+    event_id: UUID
+    content_type: int
+    data: bytes
+    account_id: str | None
+    group_id: str | None
+    deduplication_id: str | None
+    source: str | None
+    detail_type: str | None
+    metadata: JsonObject | None
+
+
+BROWSE_EVENTS = Statement(
+    "queue.browse_events",
+    ("text", "int8", "int4", "timestamptz", "timestamptz", "bool", "text", "text", "text", "int4", "int8"),
+    BrowsedRow,
+)
+
+
+class MovedSubscriberRow(NamedTuple):
+    changed: bool
+
+
+MOVE_EVENT_SUBSCRIBER = Statement(
+    "queue.move_event_subscriber", ("text", "timestamptz"), MovedSubscriberRow, is_audited=True, changed="changed"
 )

@@ -44,7 +44,8 @@ CLAIM_EVENT_SUBSCRIBERS = Statement("queue.claim_event_subscribers", ("int8", "i
 
 
 class EventSubscriberRow(NamedTuple):
-    """`configuration` has the members of DescribeSubscriber by AWS's names."""
+    """`configuration` has the members of DescribeSubscriber by AWS's names. `moved_to` is the time to which the
+    position was moved, and `moved_at` the time of the move."""
 
     subscriber_id: int
     arn: str
@@ -55,6 +56,8 @@ class EventSubscriberRow(NamedTuple):
     created_at: datetime
     target_arn: str
     configuration: JsonObject
+    moved_to: datetime | None
+    moved_at: datetime | None
 
 
 READ_EVENT_SUBSCRIBERS = Statement("queue.read_event_subscribers", ("int8[]",), EventSubscriberRow)
@@ -120,4 +123,13 @@ SETTLE_EVENT_RETRIES = Statement(
     "queue.settle_event_retries",
     ("int8[]", "int8[]", "text[]", "int8[]", "text[]", "text[]", "int4[]"),
     RetriesRow,
+)
+
+
+class OutcomesRow(NamedTuple):
+    stored: int
+
+
+ADD_EVENT_OUTCOMES = Statement(
+    "queue.add_event_outcomes", ("int8[]", "int8[]", "int8[]", "int8[]", "int8[]", "text[]", "text[]"), OutcomesRow
 )

@@ -1,0 +1,1 @@
+"""Event buses and subscribers: states, positions, stored events, and publications."""

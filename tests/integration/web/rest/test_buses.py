@@ -1,0 +1,207 @@
+"""Tests /v1/buses on a real service with buses and subscribers that boto3 created."""
+
+import base64
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.programs.penstock_service import Service
+from tests.support.wait import wait_until
+from tests.support.web.http_connection import error_code
+
+pytestmark = pytest.mark.shared
+ROLE = "arn:aws:iam::000000000000:role/bus"
+
+
+class Bus:
+    """A bus, and a subscriber `s` whose target is a queue."""
+
+    def __init__(self, service: Service, http: httpx.Client, name: str, **subscriber: Any) -> None:
+        self.http, self.name, self.client = http, name, service.client("eventbridgev2")
+        self.arn = self.client.create_event_bus(Name=name)["EventBusArn"]
+        self.queue = f"of-{name}"
+        http.post("/v1/queues", json={"name": self.queue}).raise_for_status()
+        invoke = {"TargetArn": f"arn:aws:sqs:us-east-1:000000000000:{self.queue}", "RoleArn": ROLE}
+        given = {"Name": "s", "EventBusArn": self.arn, "InvokeConfiguration": invoke, **subscriber}
+        self.subscriber_arn = self.client.create_subscriber(**given)["SubscriberArn"]
+
+    def publish(self, *events: Any) -> list[dict[str, Any]]:
+        answer = self.http.post(f"/v1/buses/{self.name}/events", json=list(events))
+        assert answer.status_code == 201, answer.text
+        published: list[dict[str, Any]] = answer.json()["events"]
+        return published
+
+    def browse(self, **parameters: Any) -> dict[str, Any]:
+        shown: dict[str, Any] = self.http.get(f"/v1/buses/{self.name}/events", params=parameters).json()
+        return shown
+
+    def act(self, act: str, **body: object) -> Any:
+        answer = self.http.post(f"/v1/buses/{self.name}/subscribers/s/{act}", json=body)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def subscriber(self) -> dict[str, Any]:
+        shown: dict[str, Any] = self.http.get(f"/v1/buses/{self.name}/subscribers/s").json()
+        return shown
+
+    def take(self, number: int) -> list[Any]:
+        """Waits until the queue has returned this number of messages, and deletes them."""
+        found: list[Any] = []
+
+        def is_complete() -> bool:
+            messages = self.http.get(f"/v1/queues/{self.queue}/messages", params={"max": 10, "wait": 1}).json()
+            if messages:
+                ids = [message["id"] for message in messages]
+                self.http.request("DELETE", f"/v1/queues/{self.queue}/messages", json={"ids": ids})
+            found.extend(message["message"] for message in messages)
+            return len(found) >= number
+
+        wait_until(is_complete)
+        return sorted(found, key=json.dumps)
+
+
+def test_a_bus_and_its_subscriber_show_what_happened(service: Service, http: httpx.Client) -> None:
+    bus = Bus(service, http, "orders")
+    bus.publish({"data": {"n": 1}}, {"source": "shop", "detail_type": "order", "detail": {"n": 2}})
+    bus.take(2)
+    wait_until(lambda: bus.subscriber()["delivered"] == 2)
+    shown = http.get("/v1/buses/orders").json()
+    assert (shown["arn"], shown["retention_days"], shown["subscribers"]) == (bus.arn, 1, 1)
+    assert (shown["published"], shown["events"]) == (2, 2)
+    assert shown["bytes"] == sum(event["size_bytes"] for event in bus.browse()["events"])
+    assert shown in http.get("/v1/buses").json()["buses"]
+    subscriber = bus.subscriber()
+    assert http.get("/v1/buses/orders/subscribers").json() == {"subscribers": [subscriber]}
+    assert (subscriber["state"], subscriber["lag_events"], subscriber["lag_seconds"]) == ("running", 0, 0)
+    assert subscriber["read_until"] == shown["newest_event_at"]
+    assert subscriber["last_failure"] is None
+    first = http.get("/v1/buses", params={"limit": 1}).json()
+    assert (len(first["buses"]), "next" in first) == (1, len(http.get("/v1/buses").json()["buses"]) > 1)
+
+
+def test_a_stopped_subscriber_lags_until_it_resumes(service: Service, http: httpx.Client) -> None:
+    bus = Bus(service, http, "stopped")
+    assert bus.act("pause")["state"] == "stopped"
+    assert bus.act("pause")["state"] == "stopped"
+    bus.publish({"data": 1}, {"data": 2})
+    wait_until(lambda: bus.subscriber()["lag_events"] == 2)
+    assert bus.act("resume")["state"] == "running"
+    assert sorted(bus.take(2)) == [1, 2]
+    bus.act("pause")
+    bus.publish({"data": 3})
+    bus.act("resume", position="latest")
+    bus.publish({"data": 4})
+    assert bus.take(1) == [4]
+    skipping = http.post("/v1/buses/stopped/subscribers/s/resume", json={"position": "latest"})
+    assert error_code(skipping) == (400, "bad_request")
+
+
+def test_a_replay_delivers_the_events_since_a_time_again(service: Service, http: httpx.Client) -> None:
+    bus = Bus(service, http, "replayed", Transformer={"Type": "WITH_METADATA"}, Type="FIFO")
+    bus.publish({"data": 1, "group_id": "g"})
+    bus.publish({"data": 2, "group_id": "g"})
+    bus.publish({"data": 3, "group_id": "g"})
+    assert [each["Data"] for each in bus.take(3)] == [1, 2, 3]
+    second = bus.browse()["events"][1]["published_at"]
+    moved = bus.act("replay", **{"from": second})
+    assert moved["moved_to"] == second
+    again = bus.take(2)
+    assert [(each["Data"], each["SystemMetadata"]["aws:DeliveryType"]) for each in again] == [
+        (2, "REPLAY"),
+        (3, "REPLAY"),
+    ]
+    bus.publish({"data": 4, "group_id": "g"})
+    (live,) = bus.take(1)
+    assert (live["Data"], live["SystemMetadata"]["aws:DeliveryType"]) == (4, "LIVE")
+    bus.act("replay", **{"from": "oldest"})
+    assert [each["Data"] for each in bus.take(4)] == [1, 2, 3, 4]
+    for wrong in ("2001-01-01T00:00:00Z", "2999-01-01T00:00:00Z", "yesterday"):
+        answer = http.post("/v1/buses/replayed/subscribers/s/replay", json={"from": wrong})
+        assert error_code(answer) == (400, "bad_request")
+    bus.client.revoke_resource(Arn=bus.subscriber_arn)
+    answer = http.post("/v1/buses/replayed/subscribers/s/replay", json={"from": "oldest"})
+    assert error_code(answer) == (409, "subscriber_revoked")
+
+
+def test_a_refused_event_is_the_last_failure(service: Service, http: httpx.Client) -> None:
+    bus = Bus(service, http, "failing", RetryPolicy={"MaxRetryAttempts": 0})
+    http.delete(f"/v1/queues/{bus.queue}").raise_for_status()
+    bus.publish({"data": 1})
+    wait_until(lambda: bus.subscriber()["failed"] == 1)
+    subscriber = bus.subscriber()
+    assert (subscriber["delivered"], subscriber["refused"], subscriber["waiting"]) == (0, 1, 0)
+    assert subscriber["last_failure"]["code"] == "RESOURCE_NOT_FOUND"
+
+
+def test_events_are_browsed_by_time_group_and_pattern(service: Service, http: httpx.Client) -> None:
+    bus = Bus(service, http, "browsed")
+    sent = bus.publish(
+        {"data": {"n": 0}, "group_id": "a", "metadata": {"k": "v"}},
+        *({"source": f"shop{n % 2}", "detail_type": "order", "detail": {"n": n}, "group_id": "b"} for n in range(1, 5)),
+    )
+    binary = {"Data": b"\xff", "SystemMetadata": {"ContentType": "application/octet-stream"}}
+    bus.client.put_raw_events(EventBusArn=bus.arn, Entries=[binary])
+    wait_until(lambda: len(bus.browse()["events"]) == 6)
+    events = bus.browse()["events"]
+    assert [event["id"] for event in events[:5]] == [event["id"] for event in sent]
+    assert [event["sequence_number"] for event in events[:5]] == [event["sequence_number"] for event in sent]
+    assert (events[0]["data"], events[0]["metadata"], events[0]["group_id"]) == ({"n": 0}, {"k": "v"}, "a")
+    assert (events[1]["data"]["detail"], events[1]["source"]) == ({"n": 1}, "shop1")
+    assert base64.b64decode(events[5]["data"]) == b"\xff"
+    assert bus.browse(order="newest")["events"] == events[::-1]
+
+    def numbers(**parameters: Any) -> list[int]:
+        return [event["data"]["detail"]["n"] for event in bus.browse(**parameters)["events"]]
+
+    assert numbers(group="b", source="shop0") == [2, 4]
+    assert numbers(pattern=json.dumps({"detail": {"n": [{"numeric": [">", 2]}]}})) == [3, 4]
+    assert numbers(detail_type="order", limit=3, order="newest") == [4, 3, 2]
+    last = events[5]["published_at"]
+    assert bus.browse(**{"from": "2999-01-01T00:00:00Z"}) == bus.browse(to="2001-01-01T00:00:00Z") == {"events": []}
+    assert bus.browse(to=last, order="newest", limit=6)["events"][-1] == events[0]
+    for order in ("oldest", "newest"):
+        found, token = [], None
+        while page := bus.browse(order=order, limit=2, **({"next": token} if token else {})):
+            found += page["events"]
+            token = page.get("next")
+            if token is None:
+                break
+        assert sorted(event["id"] for event in found) == sorted(event["id"] for event in events)
+    bus.take(5)  # browsing has no effect on the delivery
+    for name, value in (("from", "x"), ("next", "x"), ("pattern", "{}"), ("pattern", "["), ("order", "x")):
+        answer = http.get("/v1/buses/browsed/events", params={name: value})
+        assert error_code(answer) == (400, "bad_request")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        {"data": 1, "source": "a"},
+        {"source": "a", "detail": {}},
+        {"source": "aws.s3", "detail_type": "b", "detail": {}},
+        {"source": "a", "detail_type": "b", "detail": [1]},
+        {"source": "a", "detail_type": "b", "time": "noon"},
+        {"data": 1, "metadata": {"A": "x", "a": "y"}},
+        {"data": 1, "group_id": "x" * 129},
+        {"data": 1, "group_id": "a\0"},
+        {"data": "x" * 1_048_577},
+    ],
+)
+def test_one_invalid_event_refuses_all(service: Service, http: httpx.Client, event: Any) -> None:
+    """The limits are those of botocore's model, and of "Publishing events" (EventBridge User Guide)."""
+    name = "refusing"
+    if http.get(f"/v1/buses/{name}").status_code == 404:
+        service.client("eventbridgev2").create_event_bus(Name=name)
+    before = http.get(f"/v1/buses/{name}/events").json()
+    for body in (event, [{"data": 1}, event]):
+        assert http.post(f"/v1/buses/{name}/events", json=body).status_code == 400
+    assert http.post(f"/v1/buses/{name}/events", json=[]).status_code == 400
+    assert http.get(f"/v1/buses/{name}/events").json() == before == {"events": []}
+
+
+def test_a_name_that_does_not_exist(http: httpx.Client) -> None:
+    for path in ("", "/subscribers", "/events"):
+        assert error_code(http.get(f"/v1/buses/none{path}")) == (404, "bus_not_found")
