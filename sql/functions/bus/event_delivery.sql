@@ -77,7 +77,8 @@ begin
         return;
     end if;
     return query select max(u.page), null::bigint, null::timestamptz, null::uuid, null::smallint, null::bytea,
-        null::text, null::text, null::text, null::text, null::text, null::jsonb, null::text from unnest(v_pages) u(page);
+        null::text, null::text, null::text, null::text, null::text, null::jsonb, null::text
+    from unnest(v_pages) u(page);
     select array_agg(u.number order by p.page, u.n), array_agg(p.page order by p.page, u.n) into v_numbers, v_places
     from queue.event_page p cross join lateral unnest(p.numbers) with ordinality u(number, n)
     where p.bus_id = p_bus_id and p.page = any (v_pages);
