@@ -11,7 +11,7 @@ from tests.support.programs.penstock_service import Service
 from tests.support.wait import wait_until
 from tests.support.web.http_connection import error_code
 
-pytestmark = pytest.mark.shared
+pytestmark = [pytest.mark.shared, pytest.mark.settings(QUOTA_EVENT_BUSES="50")]
 ROLE = "arn:aws:iam::000000000000:role/bus"
 
 
