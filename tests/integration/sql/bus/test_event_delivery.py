@@ -9,6 +9,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
+from penstock.events.delivery import targets
 from penstock.events.delivery.step import EventStep
 from penstock.workers.events import EventDeliverer
 from tests.integration.sql.conftest import Connect
@@ -322,6 +323,19 @@ def test_parameters_become_members_of_the_message(db: Connection) -> None:
     assert json.loads(first.attributes or "{}") == attributes
     (only,) = receive(db, fifo, 10)
     assert (only.body, json.loads(only.system or "{}")["MessageGroupId"]) == ("1", "g")
+
+
+def test_many_subscribers_of_large_events_need_several_calls(db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call for all payloads of a page could exceed the time limit of calls and the memory of a function."""
+    monkeypatch.setattr(targets, "CALL_BYTES", 10)
+    queues = [create(db, f"q{n}") for n in range(3)]
+    for number, queue in enumerate(queues):
+        subscribe(db, queue, f"s{number}")
+    subscribe(db, arn_of("missing"), "missing")
+    put(db, BUS, *(f'"event {n}"' for n in range(5)))
+    run(db, delivered=15)
+    assert value(db, "select count(*) from queue.event_retry") == 5
+    assert [take(db, queue) for queue in queues] == [[f'"event {n}"' for n in range(5)]] * 3
 
 
 def test_a_topic_receives_events_in_batches(db: Connection) -> None:

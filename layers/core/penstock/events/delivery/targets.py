@@ -1,6 +1,6 @@
 """Sends events to the queues, topics and buses of this installation, in the transaction of the worker's step."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import ValidationError, convert
@@ -26,6 +26,9 @@ from .subscriber import Refusal, Shipment
 
 BATCH: Final = 10
 """The most messages of PublishBatch."""
+CALL_BYTES: Final = 4 << 20
+"""The bytes of payloads after which the next call to queues begins. A page of 8 MiB can have many subscribers. In one
+call, its payloads could exceed QUEUE_DATABASE_CALL_TIMEOUT_MS and the memory of a Lambda function."""
 REFUSALS: Final = {"QueueDoesNotExist": "RESOURCE_NOT_FOUND", "MessageTooLong": "REQUEST_TOO_LARGE"}
 INVALID: Final = "CUSTOMER_VALIDATION"
 NOT_TEXT: Final = Refusal("INPUT_TRANSFORMATION_FAILURE", "The payload is not UTF-8.")
@@ -42,27 +45,27 @@ class Targets:
         self._environment = environment
 
     def send(self, shipments: Sequence[Shipment]) -> list[Refusal | None]:
-        """Sends to queues in one call, to each topic in batches, and to each bus in one call."""
+        """Sends to queues in calls of about CALL_BYTES, to each topic in batches, and to each bus in one call."""
         refusals: list[Refusal | None] = [None] * len(shipments)
         others: dict[int, list[int]] = {}
-        entries: list[SendEntry] = []
-        places: list[int] = []
+        queued: list[int] = []
         for place, shipment in enumerate(shipments):
             if parse_queue_arn(shipment.subscriber.target_arn) is None:
                 others.setdefault(shipment.subscriber.subscriber_id, []).append(place)
-                continue
-            built = build_entry(shipment)
-            if isinstance(built, Refusal):
-                refusals[place] = built
             else:
-                entries.append(built)
-                places.append(place)
-        for place, refusal in zip(places, self.send_entries(entries), strict=True):
-            refusals[place] = refusal
-        for numbers in others.values():
-            for place, refusal in zip(numbers, self._send_to_one([shipments[n] for n in numbers]), strict=True):
+                queued.append(place)
+        for places in split_by_size(shipments, queued):
+            for place, refusal in zip(places, self._send_to_queues([shipments[n] for n in places]), strict=True):
+                refusals[place] = refusal
+        for places in others.values():
+            for place, refusal in zip(places, self._send_to_one([shipments[n] for n in places]), strict=True):
                 refusals[place] = refusal
         return refusals
+
+    def _send_to_queues(self, shipments: Sequence[Shipment]) -> list[Refusal | None]:
+        built = [build_entry(shipment) for shipment in shipments]
+        sent = iter(self.send_entries([entry for entry in built if not isinstance(entry, Refusal)]))
+        return [entry if isinstance(entry, Refusal) else next(sent) for entry in built]
 
     def _send_to_one(self, shipments: Sequence[Shipment]) -> list[Refusal | None]:
         """Sends the events of one subscriber to its topic or bus."""
@@ -96,6 +99,20 @@ class Targets:
             return [Refusal(INVALID, str(error))] * len(shipments)
         refused = {entry.id: Refusal(INVALID, entry.message or entry.code) for entry in result.failed}
         return [refused.get(str(n)) for n in range(len(shipments))]
+
+
+def split_by_size(shipments: Sequence[Shipment], places: Sequence[int]) -> Iterator[list[int]]:
+    """Yields the places in parts. A part is complete when its payloads have CALL_BYTES or more."""
+    part: list[int] = []
+    size = 0
+    for place in places:
+        part.append(place)
+        size += len(shipments[place].event.data)
+        if size >= CALL_BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
 
 
 def build_entry(shipment: Shipment) -> SendEntry | Refusal:
