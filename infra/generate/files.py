@@ -99,5 +99,8 @@ def _render_load_balancer(root: Path, actions: Sequence[Action[Any, Any]]) -> st
 
 def _render_alarms(root: Path, actions: Sequence[Action[Any, Any]]) -> str:
     # No rule leads to the functions of other actions, so they are not invoked and need no alarm.
-    names = [*CLIENT_FUNCTIONS, *map(name_resource, filter(has_rule, actions))]
-    return replace_blocks((root / ALARMS).read_text(), ALARMS, {"alarms": ["    -", *wrap_list(names, 6)]})
+    reached = list(filter(has_rule, actions))
+    sns = [name_resource(action) for action in reached if action.service == "sns"]
+    names = [*CLIENT_FUNCTIONS, *(name_resource(action) for action in reached if action.service != "sns")]
+    blocks = {"alarms": ["    -", *wrap_list(names, 6)], "alarms of sns": ["    -", *wrap_list(sns, 6)]}
+    return replace_blocks((root / ALARMS).read_text(), ALARMS, blocks)

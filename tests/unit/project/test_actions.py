@@ -178,18 +178,19 @@ def test_functions_that_answer_everything_know_their_concurrency(functions: dict
 
 
 @pytest.mark.parametrize("mappings", [None, "off", "on"])
+@pytest.mark.parametrize("sns", [None, "off", "on"])
 def test_alarms_watch_every_function(
-    template: dict[str, Any], functions: dict[str, dict[str, Any]], mappings: str | None
+    template: dict[str, Any], functions: dict[str, dict[str, Any]], mappings: str | None, sns: str | None
 ) -> None:
     """The alarm expects no invocations of a function that no schedule invokes. Both templates have the same
-    defaults."""
+    defaults. SDKs call SNS in the Query protocol (botocore's model of SNS), whose requests only Gateway serves."""
     given = {} if mappings is None else {"EventSourceMappings": mappings}
-    watched = read_alarms(given)
+    watched = read_alarms(given if sns is None else {**given, "SnsActions": sns})
     scheduled = {name.title().replace("_", "") for name in SCHEDULED}
     read = yaml.load(TEMPLATE.read_text(), CloudFormationLoader)
     values = Values(read, given)
     for name, properties in functions.items():
-        if name in WITHOUT_RULES:
+        if name in WITHOUT_RULES or (name.startswith("Sns") and sns != "on"):
             continue
         timeout = properties.get("Timeout", template["Globals"]["Function"]["Timeout"])
         events = values.resolve(read["Resources"][name]["Properties"].get("Events", {}))
@@ -219,11 +220,15 @@ def read_alarms(parameters: dict[str, str]) -> dict[str, dict[str, float]]:
 
 
 def test_the_pages_count_the_alarms() -> None:
-    without, all_of_them = (
-        sum(map(len, read_alarms({"EventSourceMappings": each}).values())) for each in ("off", "on")
+    without, with_mappings, with_sns = (
+        sum(map(len, read_alarms(given).values()))
+        for given in ({}, {"EventSourceMappings": "on"}, {"SnsActions": "on"})
     )
     docs = TEMPLATE.parent / "docs"
-    assert f"There are {without} alarms, {all_of_them} with it" in (docs / "operate" / "lambda_watch.md").read_text()
+    page = (docs / "operate" / "lambda_watch.md").read_text()
+    assert with_mappings == without + 1
+    assert f"There are {without} alarms by default" in page
+    assert f"adds {with_sns - without} alarms" in page
     assert f"| {without} alarms |" in (docs / "operate" / "costs.md").read_text()
 
 
