@@ -82,6 +82,7 @@ class Action(StrEnum):
     PUBLISH = "PublishBatch"
     RELEASE = "ChangeMessageVisibilityBatch"
     TRANSACTION = "transaction"
+    PUT_EVENTS = "PutRawEvents"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,16 +31,19 @@ begin
     v_gaps_since := (select min(g.since) from queue.event_gap g);
     v_before := pg_current_snapshot();
     v_top := coalesce(pg_sequence_last_value('queue.event_number'), 0);
-    -- With the times as constants, PostgreSQL reads and locks only the newest partitions.
-    execute 'select array_agg(s.number order by s.number) as numbers, min(s.ingested_at) as first_at, '
+    -- With the times as constants, PostgreSQL reads and locks only the newest partitions. The offset makes it look for
+    -- the events of each gap by their numbers. Otherwise, PostgreSQL can read all events for each gap.
+    execute 'select array_agg(s.number) as numbers, array_agg(s.bus_id) as buses, array_agg(s.ingested_at) as times, '
+        'array_agg(s.bytes) as sizes, '
         'count(*) filter (where s.number > $1) as count, max(s.number) filter (where s.number > $1) as last, '
         'min(s.ingested_at) filter (where s.number > $1) as new_at, pg_current_snapshot() as snapshot from ('
-        || format('(select e.number, e.ingested_at from queue.event e where e.number > $1 and e.ingested_at > %L '
-            'order by e.number limit $2)', v_watermark.since)
+        || format('(select e.number, e.bus_id, e.ingested_at, octet_length(e.data) as bytes from queue.event e '
+            'where e.number > $1 and e.ingested_at > %L order by e.number limit $2)', v_watermark.since)
         || case when v_gaps_since is null then '' else
-            format('union all (select e.number, e.ingested_at from queue.event_gap g '
-                'join queue.event e on e.number between g.first_number and g.last_number and e.ingested_at > %L)',
-                v_gaps_since) end
+            format('union all (select e.* from queue.event_gap g cross join lateral ('
+                'select e.number, e.bus_id, e.ingested_at, octet_length(e.data) from queue.event e '
+                'where e.number between g.first_number and g.last_number and e.ingested_at > %L offset 0) e) '
+                'order by number', v_gaps_since) end
         || ') s'
     into v_read using v_watermark.number, p_limit;
     if v_gaps_since is not null then
@@ -58,7 +61,7 @@ begin
             v_read.numbers, v_watermark.number, v_top, v_watermark.since, v_read.snapshot, v_had_xid);
     end if;
     if v_read.numbers is not null then
-        perform queue.add_event_pages(v_read.numbers, v_read.first_at);
+        perform queue.add_event_pages(v_read.numbers, v_read.buses, v_read.times, v_read.sizes);
     end if;
     return coalesce(cardinality(v_read.numbers), 0);
 end $$;
@@ -138,30 +141,30 @@ end $$;
 
 -- queue.add_event_pages: appends events to the pages of their buses, in the order of their numbers. A page has at most
 -- 1,000 events and about 8 MiB, so that a worker can read it at once. Ignores events of deleted buses.
---   `p_since` is the earliest ingested_at of the events.
-create or replace function queue.add_event_pages(p_numbers bigint[], p_since timestamptz) returns void
+--   `p_sizes` has the bytes of the events' data. The arrays are in the order of the numbers.
+create or replace function queue.add_event_pages(
+    p_numbers bigint[], p_buses bigint[], p_times timestamptz[], p_sizes int[])
+returns void
 language plpgsql as $$
 begin
-    execute format('with entry as ('
-            'select e.bus_id, e.number, e.ingested_at, octet_length(e.data) as bytes, '
-            '(row_number() over w - 1) / 1000 as thousand, (sum(octet_length(e.data)) over w) >> 23 as size '
-            'from queue.event e where e.number = any ($1) and e.ingested_at >= %L '
-            'window w as (partition by e.bus_id order by e.number)), '
-        'part as ('
-            'select e.bus_id, min(e.ingested_at) as first_at, max(e.ingested_at) as last_at, '
-            'sum(e.bytes) as bytes, '
-            'array_agg(e.number order by e.number) as numbers '
-            'from entry e group by e.bus_id, e.thousand, e.size) '
-        'insert into queue.event_page (bus_id, page, sequenced_at, first_at, last_at, events_before, bytes, '
-            'bytes_before, numbers) '
-        'select p.bus_id, coalesce(l.page, 0) + row_number() over w, greatest(l.sequenced_at, clock_timestamp()), '
-            'p.first_at, p.last_at, '
-            'coalesce(l.events, 0) + sum(cardinality(p.numbers)) over w - cardinality(p.numbers), p.bytes, '
-            'coalesce(l.bytes, 0) + sum(p.bytes) over w - p.bytes, p.numbers '
-        'from part p join queue.event_bus b on b.bus_id = p.bus_id left join lateral ('
-            'select x.page, x.sequenced_at, x.events_before + cardinality(x.numbers) as events, '
-                'x.bytes_before + x.bytes as bytes '
-            'from queue.event_page x where x.bus_id = p.bus_id order by x.page desc limit 1) l on true '
-        'window w as (partition by p.bus_id order by p.numbers[1])', p_since)
-    using p_numbers;
+    with entry as (
+        select e.bus_id, e.number, e.ingested_at, e.bytes, (row_number() over w - 1) / 1000 as thousand,
+            (sum(e.bytes) over w) >> 23 as size
+        from unnest(p_numbers, p_buses, p_times, p_sizes) e(number, bus_id, ingested_at, bytes)
+        window w as (partition by e.bus_id order by e.number)),
+    part as (
+        select e.bus_id, min(e.ingested_at) as first_at, max(e.ingested_at) as last_at, sum(e.bytes) as bytes,
+            array_agg(e.number order by e.number) as numbers
+        from entry e group by e.bus_id, e.thousand, e.size)
+    insert into queue.event_page (bus_id, page, sequenced_at, first_at, last_at, events_before, bytes, bytes_before,
+        numbers)
+    select p.bus_id, coalesce(l.page, 0) + row_number() over w, greatest(l.sequenced_at, clock_timestamp()),
+        p.first_at, p.last_at,
+        coalesce(l.events, 0) + sum(cardinality(p.numbers)) over w - cardinality(p.numbers), p.bytes,
+        coalesce(l.bytes, 0) + sum(p.bytes) over w - p.bytes, p.numbers
+    from part p join queue.event_bus b on b.bus_id = p.bus_id left join lateral (
+        select x.page, x.sequenced_at, x.events_before + cardinality(x.numbers) as events,
+            x.bytes_before + x.bytes as bytes
+        from queue.event_page x where x.bus_id = p.bus_id order by x.page desc limit 1) l on true
+    window w as (partition by p.bus_id order by p.numbers[1]);
 end $$;

@@ -104,7 +104,9 @@ def _measure_entry(entry: PutEventsRequestEntry) -> int:
 
 def _measure_raw(entry: PutRawEventsRequestEntry, data: bytes) -> int:
     """Returns the size of an entry of PutRawEvents."""
-    return len(data) + sum(len(key.encode()) + len(value.encode()) for key, value in (entry.metadata or {}).items())
+    metadata = entry.metadata
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items()) if metadata else 0
+    return len(data) + size
 
 
 def _check_size(size: int) -> None:
@@ -135,7 +137,10 @@ def _build_event(
     }
     metadata = entry.system_metadata
     deduplication_id = None if metadata is None else metadata.deduplication_id
-    parts = (entry.source, entry.detail_type, detail, *(entry.resources or ()))
+    content_hash = None
+    if by_content and deduplication_id is None:
+        parts = (entry.source, entry.detail_type, detail, *(entry.resources or ()))
+        content_hash = hash_content(ENVELOPE, map(str.encode, parts))
     return BusEvent(
         event_id=event_id,
         content_type=STORED_TYPES[ENVELOPE],
@@ -145,9 +150,7 @@ def _build_event(
         detail_type=entry.detail_type,
         event_group=None if metadata is None else metadata.event_group_id,
         deduplication_id=deduplication_id,
-        content_hash=hash_content(ENVELOPE, map(str.encode, parts))
-        if by_content and deduplication_id is None
-        else None,
+        content_hash=content_hash,
     )
 
 
@@ -156,10 +159,13 @@ def _build_raw_event(entry: PutRawEventsRequestEntry, data: bytes, *, by_content
     system = entry.system_metadata
     metadata = entry.metadata or {}
     _check_content(system.content_type, data)
-    if len({key.lower() for key in metadata}) < len(metadata):
+    if metadata and len({key.lower() for key in metadata}) < len(metadata):
         raise EntryError("Two keys of Metadata differ only in case.")
     deduplication_id = system.deduplication_id
-    parts = (data, *(text.encode() for pair in sorted(metadata.items()) for text in pair))
+    content_hash = None
+    if by_content and deduplication_id is None:
+        parts = (data, *(text.encode() for pair in sorted(metadata.items()) for text in pair))
+        content_hash = hash_content(system.content_type, parts)
     return BusEvent(
         event_id=build_message_id(),
         content_type=STORED_TYPES[system.content_type],
@@ -169,7 +175,7 @@ def _build_raw_event(entry: PutRawEventsRequestEntry, data: bytes, *, by_content
         detail_type=None,
         event_group=system.event_group_id,
         deduplication_id=deduplication_id,
-        content_hash=hash_content(system.content_type, parts) if by_content and deduplication_id is None else None,
+        content_hash=content_hash,
     )
 
 

@@ -100,15 +100,13 @@ class _Reader:
         return -1 - self._read_argument(info)
 
     def read_blob(self, info: int, _: int) -> bytes:
-        return self._read_string(2, info)
+        return self._take(self._read_argument(info)) if info != _INDEFINITE else self._read_parts(2)
 
     def read_text(self, info: int, _: int) -> str:
-        return self._read_string(3, info).decode()
+        return (self._take(self._read_argument(info)) if info != _INDEFINITE else self._read_parts(3)).decode()
 
-    def _read_string(self, major: int, info: int) -> bytes:
-        """Reads a string. A string of indefinite length consists of strings of the same type with definite lengths."""
-        if info != _INDEFINITE:
-            return self._take(self._read_argument(info))
+    def _read_parts(self, major: int) -> bytes:
+        """Reads a string of indefinite length, which consists of strings of the same type with definite lengths."""
         chunks = []
         while not self._at_break():
             first = self._take(1)[0]
@@ -133,25 +131,22 @@ class _Reader:
 
     def read_map(self, info: int, depth: int) -> dict[str, object]:
         depth = _descend(depth)
+        read = self.read
         members: dict[str, object] = {}
         if info == _INDEFINITE:
             while not self._at_break():
                 self._count(1)
-                self._read_member(members, depth)
+                name = read(depth)
+                members[_check_name(name, members)] = read(depth)
             return members
-        length = self._read_argument(info)
+        length = info if info < 24 else self._read_argument(info)
         self._count(2 * length)
         for _ in range(length):
-            self._read_member(members, depth)
+            name = read(depth)
+            if type(name) is not str or name in members:
+                _check_name(name, members)
+            members[name] = read(depth)  # type: ignore[index]  # a text
         return members
-
-    def _read_member(self, members: dict[str, object], depth: int) -> None:
-        name = self.read(depth)
-        if type(name) is not str:
-            raise SerializationException("A map in the CBOR body has a key that is not a text.")
-        if name in members:
-            raise SerializationException(f"A map in the CBOR body has the key {name[:256]} twice.")
-        members[name] = self.read(depth)
 
     def read_tagged(self, info: int, depth: int) -> Timestamp:
         tag = self._read_argument(info)
@@ -180,6 +175,15 @@ _READERS = (
 )  # fmt: skip
 
 
+def _check_name(name: object, members: dict[str, object]) -> str:
+    """Returns a name that a map does not have yet."""
+    if type(name) is not str:
+        raise SerializationException("A map in the CBOR body has a key that is not a text.")
+    if name in members:
+        raise SerializationException(f"A map in the CBOR body has the key {name[:256]} twice.")
+    return name
+
+
 def _descend(depth: int) -> int:
     if depth >= MAX_DEPTH:
         raise SerializationException(f"The CBOR body has more than {MAX_DEPTH} levels.")
@@ -197,7 +201,7 @@ def encode(value: object) -> bytes:
 def _write(value: object, parts: list[bytes]) -> None:
     if type(value) is str:
         data = value.encode()
-        parts += (_head(3, len(data)), data)
+        parts += (_TEXT_HEADS[len(data)] if len(data) < 256 else _head(3, len(data)), data)
     elif type(value) is dict:
         members = [(name, member) for name, member in value.items() if member is not None]
         parts.append(_head(5, len(members)))
@@ -241,3 +245,4 @@ def _head(major: int, argument: int) -> bytes:
 
 
 _SHORT_HEADS = [[bytes((major << 5 | argument,)) for argument in range(24)] for major in range(6)]
+_TEXT_HEADS = [_head(3, length) for length in range(256)]

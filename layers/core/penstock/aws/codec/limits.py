@@ -8,6 +8,7 @@ Source: responses quoted in public issues (aws-sdk-net 2495, SWO-GS/auto-tag 90,
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -15,7 +16,10 @@ from .schema import NO_LIMITS, Limits, List, Map, Member, Scalar, Shape, Structu
 
 MAX_QUOTED_LENGTH = 512  # the most characters of a value that an error text quotes
 
+LATEST = 253_402_300_799  # the end of the year 9999, in seconds since 1970
+
 Problems = list[str]
+Check: TypeAlias = Callable[[Any], bool]
 
 
 def describe_problem(shown: str, path: str, reason: str) -> str:
@@ -53,6 +57,42 @@ def size_reasons(limits: Limits, size: int, of: str) -> Iterable[str]:
         yield f"Member must have {of} greater than or equal to {limits.least}"
     if limits.most is not None and size > limits.most:
         yield f"Member must have {of} less than or equal to {limits.most}"
+
+
+# --- converted values ------------------------------------------------------------------------------------------------
+@cache
+def build_check(shape: Shape) -> Check | None:
+    """Returns a function that tests a converted value for the limits that `msgspec.convert` leaves unchecked. These are
+    a pattern, which the whole text must match, and the range of a time. Returns None for a shape without such limits.
+    """
+    match shape:
+        case Scalar(kind, limits):
+            if limits.pattern is not None:
+                return _compile_pattern(limits.pattern)  # type: ignore[return-value]  # a match is true
+            return (lambda time: 0 <= time <= LATEST) if kind is float else None
+        case List(item):
+            check = build_check(item)
+            return None if check is None else lambda values: all(map(check, values))
+        case Map(item, key_limits=limits):
+            checks = build_check(Scalar(str, limits)), build_check(item)
+            return None if checks == (None, None) else lambda entries: _pass_entries(*checks, entries)
+        case Structure(members=members):
+            found = [(member.attribute, check) for member in members if (check := build_check(member.shape))]
+            return (lambda value: _pass_members(found, value)) if found else None
+
+
+def _pass_entries(check_key: Check | None, check_value: Check | None, entries: dict[str, object]) -> bool:
+    return (check_key is None or all(map(check_key, entries))) and (
+        check_value is None or all(map(check_value, entries.values()))
+    )
+
+
+def _pass_members(checks: Sequence[tuple[str, Check]], value: object) -> bool:
+    for attribute, check in checks:
+        member = getattr(value, attribute)
+        if member is not None and not check(member):
+            return False
+    return True
 
 
 # --- decoded requests ------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from penstock.errors import AwsError, SerializationException
 from . import json
 from .errors import ConstraintViolation, name_error
 from .limits import (
+    LATEST,
     MAX_QUOTED_LENGTH,
     Problems,
     build_display_name,
@@ -34,7 +35,6 @@ from .schema import Limits, List, Map, Member, Scalar, Shape, Structure, build, 
 CONTENT_TYPE = b"application/json"
 ERROR_HEADER = b"x-amzn-errortype"
 
-LATEST = 253_402_300_799  # the end of the year 9999, in seconds since 1970
 MAX_PROBLEMS = 20
 
 Parameters = dict[str, list[str]]
