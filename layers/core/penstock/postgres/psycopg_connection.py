@@ -99,7 +99,7 @@ class TransactionExecutor:
         """Returns the rows of one call. Arrays are lists."""
         with psycopg.RawCursor(self.connection) as cursor:
             encoded = binary_array.encode_arguments(statement.types, arguments)
-            return statement.build_rows(cursor.execute(statement.text, encoded))
+            return statement.build_rows(cursor.execute(statement.text, encoded, binary=True).fetchall())
 
 
 class PsycopgConnection(TransactionExecutor):

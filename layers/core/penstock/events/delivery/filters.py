@@ -110,6 +110,8 @@ class FilterIndex:
     def find(self, event: Event, delivery_type: str = "LIVE") -> list[int]:
         """Returns the ids of the subscribers that receive the event, in the order of the subscribers. `delivery_type`
         is the value of aws:DeliveryType. Raises UnreadableEvent if a filter needs a payload that is not readable."""
+        if not self._filtered:
+            return [subscriber_id for _, subscriber_id in self._unfiltered]
         reader = _EventReader(event, delivery_type, self._places)
         try:
             found = self._find_matching(reader)

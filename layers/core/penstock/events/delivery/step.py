@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from random import Random
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
-from uuid import UUID
 
 import psycopg
 
@@ -26,7 +25,7 @@ from penstock.postgres.statements.event_delivery import (
     PageRow,
 )
 
-from .event import ContentType, Event
+from .event import CONTENT_TYPES, Event
 from .failures import Failure, build_records
 from .filters import FilterIndex, UnreadableEvent
 from .outcomes import Outcomes
@@ -179,14 +178,13 @@ class EventStep:
             row.subscriber_id: (row.first_page, known[row.subscriber_id]) for row in rows if row.subscriber_id in known
         }
         index = self._subscribers.find_index([subscriber for _, subscriber in receivers.values()])
-        replays = any(subscriber.replays_until is not None for _, subscriber in receivers.values())
-        kinds = ["LIVE", "REPLAY"] if replays else ["LIVE"]
+        kinds = {kind for _, subscriber in receivers.values() for kind in subscriber.delivery_types}
         shipments = []
         for page, event in places:
-            for kind in kinds:
+            for kind in sorted(kinds):
                 for number in self._match(index, event, kind):
                     first_page, subscriber = receivers[number]
-                    if page > first_page and subscriber.wants(event) and subscriber.delivery_type(event) == kind:
+                    if page > first_page and subscriber.wants(event, kind):
                         shipments.append(Shipment(subscriber, event))
         return shipments
 
@@ -205,7 +203,7 @@ class EventStep:
         Only the target knows which events it refuses. If it accepts a later event of the same group, the savepoint
         undoes the calls, and the later event is held in the next attempt.
         """
-        keys = [find_order(shipment) for shipment in shipments]
+        keys = [find_order(shipment) if shipment.subscriber.is_fifo else None for shipment in shipments]
         if not any(keys):
             return self._send(shipments)
         held = {place for place, key in enumerate(keys) if key in blocked}
@@ -355,8 +353,9 @@ class EventStep:
 
 
 def find_order(shipment: Shipment) -> Order:
+    """Returns the order of a shipment to a FIFO subscriber."""
     key = shipment.event.group_key
-    return (shipment.subscriber.subscriber_id, key) if shipment.subscriber.is_fifo and key is not None else None
+    return (shipment.subscriber.subscriber_id, key) if key is not None else None
 
 
 def find_overtaking(keys: Sequence[Order], refusals: "Mapping[int, Refusal | None]") -> set[int]:
@@ -376,9 +375,9 @@ def read_event(row: PageRow | EventRetryRow) -> Event:
     return Event(
         row.number or 0,
         row.ingested_at,
-        UUID(str(row.event_id)),
-        ContentType(row.content_type),
-        bytes(row.data or b""),
+        row.event_id,
+        CONTENT_TYPES[row.content_type],
+        row.data or b"",
         row.account_id,
         row.group_id,
         row.deduplication_id,

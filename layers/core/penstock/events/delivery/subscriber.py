@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, convert
 
+from penstock.aws.arn import parse_queue_arn
 from penstock.events.shapes import RetryPolicy
 from penstock.postgres.statement import JsonObject
 from penstock.postgres.statements.event_delivery import EventSubscriberRow
@@ -50,13 +51,24 @@ class Subscriber(Struct):
     filters: JsonObject | None = None
     replays_until: datetime | None = None
     is_fifo: bool = False
+    is_queue: bool = True
     starts_at: float = 0.0
     ends_at: float = float("inf")
 
-    def wants(self, event: Event) -> bool:
-        """Returns whether the event lies between the subscriber's start and end. The bounds belong to the interval (our
-        choice)."""
-        return self.starts_at <= event.ingested_at.timestamp() <= self.ends_at
+    @property
+    def delivery_types(self) -> tuple[str, ...]:
+        """Returns the delivery types that the subscriber's events can have."""
+        return ("LIVE", "REPLAY") if self.replays_until is not None else ("LIVE",)
+
+    def wants(self, event: Event, delivery_type: str) -> bool:
+        """Returns whether the event lies between the subscriber's start and end, and has this delivery type for the
+        subscriber. The bounds belong to the interval (our choice)."""
+        if self.replays_until is None:
+            return delivery_type == "LIVE"
+        return (
+            self.starts_at <= event.ingested_at.timestamp() <= self.ends_at
+            and self.delivery_type(event) == delivery_type
+        )
 
     def delivery_type(self, event: Event) -> str:
         """Returns REPLAY for an event that is older than a subscriber that started in the past, or than the last move
@@ -111,6 +123,7 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
         filters=configuration.get("FilterConfiguration"),
         replays_until=row.moved_at or (row.created_at if start else None),
         is_fifo=row.type == "FIFO",
+        is_queue=parse_queue_arn(row.target_arn) is not None,
         starts_at=(start.get("StartingPoint") or 0.0) if row.moved_to is None else row.moved_to.timestamp(),
         ends_at=start.get("EndPoint") or float("inf"),
     )

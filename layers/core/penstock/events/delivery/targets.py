@@ -6,8 +6,9 @@ from typing import Final
 from msgspec import ValidationError, convert
 
 from penstock import drivers
-from penstock.aws.arn import parse_queue_arn
 from penstock.aws.bus_arn import is_bus_arn
+from penstock.aws.fifo_name import is_fifo_name
+from penstock.aws.message_id import build_message_id
 from penstock.aws.sns_arn import parse_topic_arn
 from penstock.calls import build_call
 from penstock.drivers import StatementExecutor
@@ -20,6 +21,7 @@ from penstock.sns.publishing.publications import build_publisher_context
 from penstock.sns.publishing.publish import publish_batch
 from penstock.sqs.send import build_message
 from penstock.sqs.types import SendMessageBatchRequestEntry
+from penstock.sqs.validation import check_message_body
 
 from .forwarding import forward
 from .subscriber import Refusal, Shipment
@@ -50,7 +52,7 @@ class Targets:
         others: dict[int, list[int]] = {}
         queued: list[int] = []
         for place, shipment in enumerate(shipments):
-            if parse_queue_arn(shipment.subscriber.target_arn) is None:
+            if not shipment.subscriber.is_queue:
                 others.setdefault(shipment.subscriber.subscriber_id, []).append(place)
             else:
                 queued.append(place)
@@ -121,12 +123,12 @@ def build_entry(shipment: Shipment) -> SendEntry | Refusal:
     subscriber, event = shipment
     try:
         text = subscriber.build_text(event)
-        if subscriber.parameters:
-            # DelaySeconds is a text here and a number in SendMessage.
-            members = subscriber.parameters | {"Id": "0", "MessageBody": text}
-            request = convert(members, SendMessageBatchRequestEntry, strict=False)
-        else:
-            request = SendMessageBatchRequestEntry("0", text)
+        if not subscriber.parameters and not is_fifo_name(subscriber.target_arn):
+            body = check_message_body(text)
+            return SendEntry(subscriber.target_arn, build_message_id(), body, len(body))
+        # DelaySeconds is a text here and a number in SendMessage.
+        members = subscriber.parameters | {"Id": "0", "MessageBody": text}
+        request = convert(members, SendMessageBatchRequestEntry, strict=False)
         return build_message(request, subscriber.target_arn).stored
     except UnicodeDecodeError:
         return NOT_TEXT
