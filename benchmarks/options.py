@@ -7,7 +7,19 @@ from functools import partial
 from .neighbours import study as neighbours
 from .peers.makers import PEERS
 from .queen import study as queen
-from .studies import checks, fairness, fan_out, growth, hostile, jobs, long_polls, million, schedules, warski
+from .studies import (
+    buses,
+    checks,
+    fairness,
+    fan_out,
+    growth,
+    hostile,
+    jobs,
+    long_polls,
+    million,
+    schedules,
+    warski,
+)
 from .studies.study import STUDIES as TABLE
 from .studies.study import Bench, Findings, Study
 
@@ -104,6 +116,7 @@ PARTS: dict[str, list[Study]] = {
     "hostile": hostile.STUDIES,
     "long_polls": long_polls.STUDIES,
     "fan_out": fan_out.STUDIES,
+    "bus": buses.STUDIES,
     "checks": checks.STUDIES,
     "neighbours": neighbours.STUDIES,
     "others": PROGRAMS,

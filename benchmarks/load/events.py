@@ -46,22 +46,25 @@ def note_published(phase: Phase, answer: bytes | None, count: int) -> None:
 
 
 def put_hundreds(phase: Phase) -> Flow:
-    """Publishes in hundreds until all events are published. The body is a JSON string."""
-    return put_batches(phase, HUNDRED)
+    """Publishes in hundreds until all events are published. The body becomes a JSON string."""
+    return put_repeatedly(phase, [json.dumps(phase.body).encode()] * HUNDRED)
 
 
 def put_singly(phase: Phase) -> Flow:
-    return put_batches(phase, 1)
+    return put_repeatedly(phase, [json.dumps(phase.body).encode()])
 
 
-def put_batches(phase: Phase, size: int) -> Flow:
-    data = json.dumps(phase.body).encode()
-    requests = {size: build_put(phase.requests.address, [data] * size)}
-    while count := phase.progress.claim(size):
-        if count not in requests:
-            requests[count] = build_put(phase.requests.address, [data] * count)
-        answer = yield phase.pace.timed(requests[count], count)
-        note_published(phase, answer, count)
+def put_each_key(phase: Phase) -> Flow:
+    """Publishes in hundreds of JSON objects whose keys are 0 to 99."""
+    documents = ({"key": key, "shop": "a", "text": phase.body} for key in range(HUNDRED))
+    return put_repeatedly(phase, [json.dumps(each).encode() for each in documents])
+
+
+def put_repeatedly(phase: Phase, data: list[bytes]) -> Flow:
+    """Publishes the same payloads with each call until the phase's events are published."""
+    request = build_put(phase.requests.address, data)
+    while phase.progress.claim(len(data)) == len(data):
+        note_published(phase, (yield phase.pace.timed(request, len(data))), len(data))
 
 
 # --- control ---------------------------------------------------------------------------------------------------------
