@@ -62,8 +62,8 @@ LIVE_SECONDS = 30
 SETTLE_SECONDS = 600
 
 # Publishes 100 events with the SQL interface.
-PUT_IN_SQL = """select count(*) from queue.put_events('{bus}', (select jsonb_agg(jsonb_build_object('Data', '{body}',
-    'SystemMetadata', '{{"ContentType": "application/json"}}'::jsonb)) from generate_series(1, 100)));
+PUT_IN_SQL = """select count(*) from queue.put_events('{bus}', (
+    select jsonb_agg(jsonb_build_object('Data', '{body}')) from generate_series(1, 100)));
 """
 # Publishes events without a client, to fill a bus.
 FILL = """do $$
@@ -125,7 +125,7 @@ def fill(penstock: Penstock, bus: Address, events: int, body: str) -> None:
 def spent(before: Reading, after: Reading, events: int) -> Row:
     """Returns the microseconds of CPU an event, of the whole server side and of its parts."""
     used = {part: (after.cpu_seconds[part] - at) / events * 1e6 for part, at in before.cpu_seconds.items()}
-    return {"CPU us": round(sum(used.values()), 2)} | {f"{part} us": round(each, 2) for part, each in used.items()}
+    return {"CPU us": round(sum(used.values()), 2), **{f"{part} us": round(each, 2) for part, each in used.items()}}
 
 
 def findings_of(penstock: Penstock, rows: list[Row]) -> Findings:
