@@ -115,6 +115,7 @@ check-sam: .venv/test.stamp $(SAM) .tools/lambda/bin/python
 	@$(BIN)/python -m infra.generate.gradual >.tools/gradual.yaml
 	@for template in template.yaml .tools/gradual.yaml infra/migrate/template.yaml infra/alb/template.yaml infra/alarms/template.yaml; do $(SAM) validate --lint --template $$template || exit 1; done
 	@infra/local/sam_build.sh $(SAM)
+	@infra/local/check_arm_layer.sh $(UV) .tools/lambda/bin/python
 	@$(BIN)/python -m pytest -q -m tools --timeout 900 tests/system/stack tests/system/deployment
 
 check-terraform: .venv/test.stamp
