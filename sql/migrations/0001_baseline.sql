@@ -1670,12 +1670,18 @@ create table queue.event_subscriber (
     -- After a move of the position: no older event is for the subscriber, and events before moved_at are replayed.
     moved_to timestamptz,
     moved_at timestamptz,
+    -- The carrier of a target outside the database; null: the worker delivers in the transaction of the cursor.
+    carrier text generated always as (case when target_arn like 'arn:aws:lambda:%' then 'lambda' end) stored,
+    batch_size int generated always as ((configuration #>> '{BatchConfiguration,MaxBatchSize}')::int) stored,
+    batch_window_seconds int generated always as (
+        (configuration #>> '{BatchConfiguration,MaxBatchWindowInSeconds}')::int) stored,
     unique (bus_id, account_id, name)
 );
 create index event_subscriber_owner on queue.event_subscriber (account_id, region, arn);
 create index event_subscriber_bus on queue.event_subscriber (bus_id, arn);
 create index event_subscriber_token on queue.event_subscriber (account_id, region, client_token)
     where client_token is not null;
+create index event_subscriber_carrier on queue.event_subscriber (carrier) where carrier is not null;
 
 create table queue.event_source (
     source_id bigint generated always as identity primary key,
@@ -1775,7 +1781,7 @@ create table queue.event_cursor (
 );
 
 -- Events that a target has refused. They are delivered again, or go to the failure queue. An event of a FIFO subscriber
--- also waits here behind an earlier event of its group.
+-- also waits here behind an earlier event of its group. All events for a target outside the database pass this table.
 create table queue.event_retry (
     retry_id bigint generated always as identity primary key,
     bus_id bigint not null,
@@ -1784,12 +1790,17 @@ create table queue.event_retry (
     ingested_at timestamptz not null,
     group_key text,                     -- the publisher and the group of a FIFO subscriber's event; null: no order
     attempts int not null,
-    first_attempt_at timestamptz,       -- null: the event waits behind another event
-    due_at timestamptz not null,        -- infinity: the event waits behind another event
+    first_attempt_at timestamptz,       -- null: no attempt has ended
+    -- infinity: the event waits behind another event. The time of a leased event is the end of the lease.
+    due_at timestamptz not null,
     error_code text,
-    error_message text
-);
-create index event_retry_due_at on queue.event_retry (bus_id, due_at);
+    error_message text,
+    carrier text,                       -- the carrier of the subscriber; null: the worker delivers in its transaction
+    lease uuid,                         -- the claim of the worker that sends the event to its target
+    bytes int not null default 0        -- the size of the event's data
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+create index event_retry_due_at on queue.event_retry (bus_id, due_at) where carrier is null;
+create index event_retry_carried on queue.event_retry (subscriber_id, due_at, retry_id) where carrier is not null;
 create index event_retry_group on queue.event_retry (subscriber_id, group_key, retry_id);
 
 -- What became of the events of subscribers. A worker adds its counts every few seconds; a crash loses them.

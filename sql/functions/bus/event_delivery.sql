@@ -1,15 +1,23 @@
 -- Calls of the worker that delivers events. A step is one transaction: claim, read, send, settle.
 
 -- queue.next_event_work: returns buses that have events to deliver, at most p_limit, and the milliseconds until the
--- next retry, or a second if an open transaction can have published events. has_bus is false if the installation has no
--- bus. If no bus has work, registers the process p_watcher for a notification of the next publication (watch_for_work).
+-- next retry, or a second if an open transaction can have published events. `batches` is true if an event for a target
+-- outside the database is due, and one of p_carriers can send it (claim_event_batches). has_bus is false if the
+-- installation has no bus. If no bus has work, registers the process p_watcher for a notification of the next
+-- publication (watch_for_work).
 create or replace function queue.next_event_work(
-    p_watcher uuid, p_limit int, out buses bigint[], out wait_ms int, out has_bus boolean)
+    p_watcher uuid, p_limit int, p_carriers text[], out buses bigint[], out wait_ms int, out batches boolean,
+    out has_bus boolean)
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
     v_due timestamptz := (select min(r.due_at) from queue.event_bus b cross join lateral (
-        select x.due_at from queue.event_retry x where x.bus_id = b.bus_id order by x.due_at limit 1) r);
+        select x.due_at from queue.event_retry x where x.bus_id = b.bus_id and x.carrier is null
+        order by x.due_at limit 1) r);
+    v_carried timestamptz := (select min(r.due_at) from queue.event_subscriber s cross join lateral (
+        select x.due_at from queue.event_retry x where x.subscriber_id = s.subscriber_id and x.carrier is not null
+        order by x.due_at limit 1) r
+        where s.carrier = any (p_carriers) and s.state = 'RUNNING' and s.deliverable and not s.revoked);
 begin
     buses := array(
         select b.bus_id from queue.event_bus b
@@ -25,16 +33,19 @@ begin
     buses := buses || array(
         select b.bus_id from queue.event_bus b
         where b.bus_id <> all (buses) and exists (
-            select from queue.event_retry r where r.bus_id = b.bus_id and r.due_at <= v_now)
+            select from queue.event_retry r
+            where r.bus_id = b.bus_id and r.carrier is null and r.due_at <= v_now)
         limit p_limit);
     if exists (select from queue.event_gap) then       -- An open transaction can publish.
         v_due := least(v_due, v_now + interval '1 second');
     end if;
+    batches := coalesce(v_carried <= v_now, false);
+    v_due := least(v_due, v_carried);
     if v_due is not null then
         wait_ms := least(3600000, greatest(0, ceil(extract(epoch from v_due - v_now) * 1000)))::int;
     end if;
     has_bus := exists (select from queue.event_bus);
-    if has_bus and buses = '{}' then
+    if has_bus and buses = '{}' and not batches then
         perform queue.watch_for_work(-1, p_watcher);
     end if;
 end $$;
@@ -42,10 +53,11 @@ end $$;
 -- queue.read_event_subscribers: returns the configurations of subscribers.
 create or replace function queue.read_event_subscribers(p_ids bigint[])
 returns table (subscriber_id bigint, arn text, bus_arn text, account_id text, region text, type text,
-    created_at timestamptz, target_arn text, configuration jsonb, moved_to timestamptz, moved_at timestamptz)
+    created_at timestamptz, target_arn text, configuration jsonb, moved_to timestamptz, moved_at timestamptz,
+    carrier text)
 language sql stable as $$
 select s.subscriber_id, s.arn, s.bus_arn, s.account_id, s.region, s.type, s.created_at, s.target_arn, s.configuration,
-    s.moved_to, s.moved_at
+    s.moved_to, s.moved_at, s.carrier
 from queue.event_subscriber s where s.subscriber_id = any (p_ids)
 $$;
 
@@ -94,12 +106,13 @@ end $$;
 
 -- queue.settle_events: stores what a step has delivered. The caller has claimed the subscribers.
 --   `p_subscribers` and `p_pages` are the last page of each subscriber; the subscriber 0 stands for the bus's cursor.
---   The other arrays have an element for each event that a target has refused and that is to be tried again after
---     `p_delays_ms`.
+--   The other arrays have an element for each event that is to be delivered after `p_delays_ms`, because a target has
+--     refused it or is outside the database. `p_bytes` is the size of its data. Without a delay, the event waits behind
+--     another event of its group.
 -- A subscriber that has reached the bus's cursor follows it from now on.
 create or replace function queue.settle_events(
     p_bus_id bigint, p_subscribers bigint[], p_pages bigint[], p_refused bigint[], p_numbers bigint[],
-    p_times timestamptz[], p_groups text[], p_codes text[], p_messages text[], p_delays_ms int[])
+    p_times timestamptz[], p_groups text[], p_bytes int[], p_codes text[], p_messages text[], p_delays_ms int[])
 returns table (retries int)
 language plpgsql as $$
 declare
@@ -118,23 +131,32 @@ begin
             and s.follows;
     end if;
     insert into queue.event_retry (bus_id, subscriber_id, number, ingested_at, group_key, attempts, first_attempt_at,
-        due_at, error_code, error_message)
+        due_at, error_code, error_message, bytes, carrier)
     select p_bus_id, u.subscriber_id, u.number, u.at, u.group_key, (u.code is not null)::int,
-        case when u.code is not null then v_now end, coalesce(v_now + u.ms * interval '1 millisecond', 'infinity'),
-        u.code, u.message
-    from unnest(p_refused, p_numbers, p_times, p_groups, p_codes, p_messages, p_delays_ms)
-        with ordinality u(subscriber_id, number, at, group_key, code, message, ms, n)
+        case when u.code is not null then v_now end, coalesce(v_now + u.ms * interval '1 millisecond'
+            + make_interval(secs => case when u.code is null then coalesce(s.batch_window_seconds, 0) else 0 end),
+            'infinity'),
+        u.code, u.message, u.bytes, s.carrier
+    from unnest(p_refused, p_numbers, p_times, p_groups, p_bytes, p_codes, p_messages, p_delays_ms)
+        with ordinality u(subscriber_id, number, at, group_key, bytes, code, message, ms, n)
+    join queue.event_subscriber s on s.subscriber_id = u.subscriber_id
     order by u.n;
     get diagnostics retries = row_count;
     perform queue.wake_blocked_groups(p_refused, p_groups);
+    perform queue.close_event_batches(p_refused);
     return next;
 end $$;
 
--- queue.wake_blocked_groups: makes the first waiting event of each group due, if it waits behind no other event.
+-- queue.wake_blocked_groups: makes the first waiting event of each group due, if it waits behind no other event. The
+-- first attempt for a target outside the database follows after the batch window.
 create or replace function queue.wake_blocked_groups(p_subscribers bigint[], p_groups text[]) returns void
 language plpgsql as $$
 begin
-    update queue.event_retry r set due_at = clock_timestamp()
+    update queue.event_retry r
+    set due_at = clock_timestamp() + case when r.carrier is not null and r.attempts = 0
+        then make_interval(secs => coalesce((
+            select s.batch_window_seconds from queue.event_subscriber s where s.subscriber_id = r.subscriber_id), 0))
+        else interval '0' end
     where r.due_at = 'infinity' and r.retry_id = any (array(
         select h.retry_id
         from (select distinct u.subscriber_id, u.group_key
@@ -144,6 +166,22 @@ begin
             select x.retry_id from queue.event_retry x
             where x.subscriber_id = g.subscriber_id and x.group_key = g.group_key order by x.retry_id limit 1) h));
 end $$;
+
+-- queue.close_event_batches: ends the batch windows of subscribers whose waiting events fill a batch.
+create or replace function queue.close_event_batches(p_subscribers bigint[]) returns void
+language sql as $$
+with open as materialized (
+    select r.retry_id, r.due_at, s.batch_size, count(*) over w as events, row_number() over w as n
+    from queue.event_subscriber s
+    join queue.event_retry r on r.subscriber_id = s.subscriber_id and r.attempts = 0 and r.lease is null
+    where s.subscriber_id = any (p_subscribers) and s.carrier is not null and s.batch_window_seconds > 0
+    window w as (partition by s.subscriber_id order by r.retry_id rows between unbounded preceding
+        and unbounded following))
+update queue.event_retry r set due_at = clock_timestamp()
+from open o
+where r.retry_id = o.retry_id and o.due_at < 'infinity' and o.due_at > clock_timestamp()
+    and o.n <= o.events / o.batch_size * o.batch_size
+$$;
 
 -- queue.claim_event_retries: returns up to p_limit due retries of a bus with their events, locked until the end of the
 -- transaction. Takes the lock of claim_event_subscribers. The data is null if the bus retains the event no longer.
@@ -164,7 +202,7 @@ begin
         select r.*, s.updated_at from queue.event_retry r
         join queue.event_subscriber s
             on s.subscriber_id = r.subscriber_id and s.state = 'RUNNING' and s.deliverable and not s.revoked
-        where r.bus_id = p_bus_id and r.due_at <= (select clock_timestamp())
+        where r.bus_id = p_bus_id and r.carrier is null and r.due_at <= (select clock_timestamp())
         order by r.due_at limit p_limit for update of r skip locked),
     claimed as (
         select * from due
@@ -184,16 +222,19 @@ end $$;
 
 -- queue.settle_event_retries: deletes the retries whose delivery has ended, and stores when the others are due.
 --   `p_subscribers` and `p_groups` are those of the ended retries. The next events of the groups become due.
+--   `p_held` are leased events that wait behind an event of their group again.
 create or replace function queue.settle_event_retries(
     p_ended bigint[], p_subscribers bigint[], p_groups text[], p_again bigint[], p_codes text[], p_messages text[],
-    p_delays_ms int[])
+    p_delays_ms int[], p_held bigint[])
 returns table (retries int)
 language plpgsql as $$
 begin
     delete from queue.event_retry r where r.retry_id = any (p_ended);
+    update queue.event_retry r set due_at = 'infinity', lease = null
+    where r.retry_id = any (p_held) and r.lease is not null;
     update queue.event_retry r
     set attempts = r.attempts + 1, first_attempt_at = coalesce(r.first_attempt_at, clock_timestamp()),
-        error_code = u.code, error_message = u.message,
+        error_code = u.code, error_message = u.message, lease = null,
         due_at = clock_timestamp() + u.ms * interval '1 millisecond'
     from unnest(p_again, p_codes, p_messages, p_delays_ms) u(retry_id, code, message, ms)
     where r.retry_id = u.retry_id;

@@ -4,7 +4,8 @@
 --   `revision` changes with the subscriber's configuration.
 --   `blocked` has the groups of a FIFO subscriber of which an event waits.
 -- Returns all subscribers that follow the bus's cursor, and of the others the p_replays that have waited for the
--- longest, so that replays take turns. A FIFO subscriber of which 10,000 events wait receives no more events for now.
+-- longest, so that replays take turns. A subscriber of which 10,000 events wait receives no more events for now, if it
+-- keeps an order or its target is outside the database.
 -- This file also contains list_blocked_groups.
 create or replace function queue.claim_event_subscribers(p_bus_id bigint, p_replays int)
 returns table (subscriber_id bigint, revision timestamptz, page bigint, first_page bigint, follows boolean,
@@ -12,7 +13,7 @@ returns table (subscriber_id bigint, revision timestamptz, page bigint, first_pa
 language plpgsql as $$
 #variable_conflict use_column
 declare
-    -- A FIFO subscriber reads no further while so many of its events wait.
+    -- A subscriber reads no further while so many of its events wait.
     c_waiting constant int := 10000;
     v_full bigint[];
 begin
@@ -21,7 +22,7 @@ begin
     end if;
     v_full := array(
         select s.subscriber_id from queue.event_subscriber s
-        where s.bus_id = p_bus_id and s.type = 'FIFO' and s.state = 'RUNNING'
+        where s.bus_id = p_bus_id and (s.type = 'FIFO' or s.carrier is not null) and s.state = 'RUNNING'
             and exists (select from queue.event_retry r where r.subscriber_id = s.subscriber_id)
             and (select count(*) = c_waiting from (
                 select from queue.event_retry r where r.subscriber_id = s.subscriber_id limit c_waiting) r));

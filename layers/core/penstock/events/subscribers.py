@@ -214,7 +214,7 @@ def find_listed_account(bus_arn: str | None, context: Context) -> Operation[str 
 def is_deliverable(configuration: JsonObject, kind: TargetKind) -> bool:
     """Returns whether the worker can serve the subscriber. The events of another subscriber wait on the bus."""
     return (
-        kind.block in ("sqs_parameters", "sns_parameters", "event_bus_v2_parameters")
+        kind.block in ("sqs_parameters", "sns_parameters", "event_bus_v2_parameters", "lambda_parameters")
         and configuration["Transformer"].type != "JSONATA"
         and "{%" not in encode_jsonb(configuration["InvokeConfiguration"])
     )

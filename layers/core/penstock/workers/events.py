@@ -1,6 +1,7 @@
 """Gives the events of buses their order, and delivers them to subscribers.
 
     sequence_events ──► for each bus with work: a step in one transaction (`penstock.events.delivery.step`)
+                    └─► batches for targets outside the database: lease, send, settle (`….delivery.sending`)
 
 Any number of workers can run: one sequences, and one delivers a bus, because each takes an advisory lock without
 waiting. If a worker dies, the server rolls back its step, and another worker delivers the events.
@@ -16,6 +17,7 @@ import psycopg
 
 from penstock.environment import Environment, build_worker_environment
 from penstock.events.delivery.outcomes import STORE_SECONDS, Outcomes
+from penstock.events.delivery.sending import Sending
 from penstock.events.delivery.step import EventStep, Subscribers
 from penstock.observing.observer import NO_OBSERVER, Observer
 from penstock.postgres.psycopg_connection import TransactionExecutor
@@ -28,6 +30,8 @@ from . import Counts
 EVENTS: Final = "events"
 """The name of the notification that wakes the worker."""
 MAX_RUN_SECONDS: Final = 20.0
+MAX_WAIT_SECONDS: Final = 1.0
+"""The longest pause of a run while calls are open."""
 EVENTS_PER_CALL: Final = 20_000
 BUSES_PER_CALL: Final = 20
 OUTCOMES: Final = ("sequenced", "delivered", "failed", "dropped", "unjudged")
@@ -47,6 +51,7 @@ class EventDeliverer:
         self._longest_run_seconds = longest_run_seconds
         self._observer = observer
         self._stopping = Event()
+        self._changed = Event()
         self._subscribers = Subscribers()
         self._outcomes = Outcomes()
         self._environment: Environment | None = None
@@ -59,29 +64,39 @@ class EventDeliverer:
     def run_once(
         self, settings: Settings, connection: "psycopg.Connection[Row]", longest_run_seconds: float | None = None
     ) -> Counts:
-        """Delivers until no bus has work, or until the run's time is over. Raises psycopg.Error, but earlier steps
-        remain committed."""
+        """Delivers until no bus has work, or until the run's time is over. Then claims no more batches, and waits for
+        open calls. Raises psycopg.Error, but earlier steps remain committed."""
         counts = Counter(dict.fromkeys(OUTCOMES, 0))
         calls = TransactionExecutor(connection)
+        sending = Sending(settings, self._changed)
         step = EventStep(connection, self._get_environment(settings), self._subscribers, counts, self._outcomes)
         seconds = self._longest_run_seconds if longest_run_seconds is None else longest_run_seconds
         deadline = monotonic() + seconds
         self.wait_ms = 0
         try:
-            while monotonic() < deadline and not self._stopping.is_set():
+            while not self._stopping.is_set():
+                self._changed.clear()
+                is_over = monotonic() >= deadline
+                if is_over and not sending.is_open:
+                    break
                 (sequenced,) = calls.call(SEQUENCE_EVENTS, [EVENTS_PER_CALL])
-                (work,) = calls.call(NEXT_EVENT_WORK, [self._watcher, BUSES_PER_CALL])
+                (work,) = calls.call(NEXT_EVENT_WORK, [self._watcher, BUSES_PER_CALL, sending.kinds])
                 self.has_bus = work.has_bus
                 counts["sequenced"] += sequenced.events
                 moved = False
                 for bus_id in work.buses:
                     moved |= step.deliver(bus_id)
                     moved |= step.retry(bus_id) > 0
+                moved |= sending.exchange(step, claims=work.batches and not is_over)
                 self._outcomes.store(calls)
-                if not moved and not sequenced.events:
+                if moved or sequenced.events:
+                    continue
+                if not sending.is_open:
                     self.wait_ms = self._shorten(work.wait_ms)
                     break
+                self._changed.wait(min(MAX_WAIT_SECONDS, (work.wait_ms or 1000) / 1000))
         finally:  # the steps before an error are committed
+            sending.close()
             self._observer.counted(counts)
         return counts
 
@@ -93,6 +108,11 @@ class EventDeliverer:
     def stop(self) -> None:
         """Ends the current run after its step. A stopped worker cannot start again."""
         self._stopping.set()
+        self._changed.set()
+
+    def wake(self) -> None:
+        """Ends a pause of the current run, because a bus may have work."""
+        self._changed.set()
 
     def _get_environment(self, settings: Settings) -> Environment:
         if self._environment is None or self._environment.settings is not settings:

@@ -127,6 +127,7 @@ class EventWorker(RegisteredWorker):
     """Delivers the events of buses. A publication in this process or another process wakes the worker, and so does the
     first bus of the installation."""
 
+    _deliverer: EventDeliverer
     reports_progress = True
     call_factor = 1
 
@@ -142,6 +143,10 @@ class EventWorker(RegisteredWorker):
     def stop(self) -> None:
         self._deliverer.stop()
         super().stop()
+
+    def wake(self) -> None:
+        super().wake()
+        self._deliverer.wake()
 
 
 class FiringWorker(Worker):

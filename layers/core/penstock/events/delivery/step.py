@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from random import Random
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from uuid import uuid4
 
 import psycopg
 
@@ -14,8 +15,10 @@ from penstock.environment import Environment
 from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statement import Row
 from penstock.postgres.statements.event_delivery import (
+    CLAIM_EVENT_BATCHES,
     CLAIM_EVENT_RETRIES,
     CLAIM_EVENT_SUBSCRIBERS,
+    LOCK_EVENT_BATCHES,
     READ_EVENT_PAGES,
     READ_EVENT_SUBSCRIBERS,
     SETTLE_EVENT_RETRIES,
@@ -25,11 +28,12 @@ from penstock.postgres.statements.event_delivery import (
     PageRow,
 )
 
+from .batches import LEASE_MS, MOST_OF_A_SUBSCRIBER, UNSENT, Batch, Finished, split
 from .event import CONTENT_TYPES, Event
 from .failures import Failure, build_records
 from .filters import FilterIndex, UnreadableEvent
 from .outcomes import Outcomes
-from .subscriber import INTERNAL_ERROR, Refusal, Shipment, Subscriber, choose_pause, read_subscriber
+from .subscriber import HELD, INTERNAL_ERROR, Refusal, Shipment, Subscriber, choose_pause, read_subscriber
 from .targets import Targets
 
 if TYPE_CHECKING:
@@ -44,9 +48,8 @@ in each step, so a replay delays them by at most these pages."""
 KEPT_SUBSCRIBERS: Final = 20_000
 KEPT_INDEXES: Final = 1_000
 
-
-HELD: Final = Refusal("", "")
-"""Stands for an event that waits behind an earlier event of its group."""
+HANDED_OVER: Final = Refusal("", "")
+"""Stands for an event that waits for a target outside the database."""
 Order: TypeAlias = tuple[int, str] | None
 """A FIFO subscriber and a group, or None for a shipment without an order."""
 
@@ -128,6 +131,44 @@ class EventStep:
         self._outcomes.commit()
         return tried
 
+    def claim_batches(
+        self, carriers: Sequence[str], busy: "Mapping[int, int]", limit: int, most_bytes: int
+    ) -> list[Batch]:
+        """Leases events for targets outside the database. `busy` counts the batches that are under way by subscriber.
+        Returns about `limit` batches with about `most_bytes` bytes."""
+        lease = uuid4()
+        arguments = [list(carriers), lease, LEASE_MS, list(busy), list(busy.values()), MOST_OF_A_SUBSCRIBER, limit]
+        rows = self._calls.call(CLAIM_EVENT_BATCHES, [*arguments, most_bytes])
+        known = self._subscribers.find([(row.subscriber_id, row.revision) for row in rows], self._calls)
+        found: dict[int, list[EventRetryRow]] = {}
+        for row in rows:
+            if row.subscriber_id in known:
+                found.setdefault(row.subscriber_id, []).append(row)
+        return [
+            Batch(known[number], lease, part, [read_event(row) for row in part if row.data is not None])
+            for number, listed in found.items()
+            for part in split(listed, known[number].batch_size)
+        ]
+
+    def settle_batches(self, finished: Sequence[Finished]) -> None:
+        """Stores what became of batches, except of events whose lease was over."""
+        sent = [entry for each in finished for entry in each.list_outcomes() if entry[2] is not UNSENT]
+        gone = [row for each in finished for row in each.batch.rows if row.data is None]
+        leases = {row.retry_id: each.batch.lease.bytes for each in finished for row in each.batch.rows}
+        ids = [row.retry_id for row in gone] + [row.retry_id for row, *_ in sent]
+        self._outcomes.begin()
+        with self._connection.transaction():
+            locked = self._calls.call(LOCK_EVENT_BATCHES, [ids, [leases[number] for number in ids]])
+            buses = {row.retry_id: row.bus_id for row in locked}
+            for bus_id in sorted(set(buses.values())):
+                due = [entry for entry in sent if buses.get(entry[0].retry_id) == bus_id]
+                dropped = [row for row in gone if buses.get(row.retry_id) == bus_id]
+                self._counts["dropped"] += len(dropped)
+                rows = [row for row, _, _ in due]
+                refusals = [refusal for _, _, refusal in due]
+                self._settle_retries(bus_id, rows + dropped, rows, [shipment for _, shipment, _ in due], refusals)
+        self._outcomes.commit()
+
     # --- parts -------------------------------------------------------------------------------------------------------
     def _deliver(self, bus_id: int) -> bool:
         with self._connection.transaction():
@@ -149,7 +190,7 @@ class EventStep:
                     shipments += self._list_shipments(places, [row], known)
             if moved:
                 blocked = {(row.subscriber_id, group) for row in claimed for group in row.blocked or ()}
-                self._settle(bus_id, moved, shipments, self._send_in_order(shipments, blocked))
+                self._settle(bus_id, moved, shipments, self._dispatch(shipments, blocked))
             return any(moved[0 if row.follows else row.subscriber_id] > row.page for row in claimed)
 
     def _retry(self, bus_id: int) -> int:
@@ -196,6 +237,19 @@ class EventStep:
         except UnreadableEvent as unreadable:
             self._counts["unjudged"] += len(unreadable.unjudged)
             return unreadable.matched + unreadable.unjudged
+
+    def _dispatch(self, shipments: Sequence[Shipment], blocked: set[tuple[int, str]]) -> list[Refusal | None]:
+        """Sends the shipments for targets in the database, and hands over the others. Those of a group have HELD as
+        refusal, and settle_events makes the first of each group due."""
+        carried = [shipment.subscriber.carrier is not None for shipment in shipments]
+        if not any(carried):
+            return self._send_in_order(shipments, blocked)
+        others = [shipment for shipment, is_carried in zip(shipments, carried, strict=True) if not is_carried]
+        sent = iter(self._send_in_order(others, blocked))
+        return [
+            next(sent) if not is_carried else HANDED_OVER if find_order(shipment) is None else HELD
+            for shipment, is_carried in zip(shipments, carried, strict=True)
+        ]
 
     def _send_in_order(self, shipments: Sequence[Shipment], blocked: set[tuple[int, str]]) -> list[Refusal | None]:
         """Sends all shipments except those that wait behind another event of their group. They have HELD as refusal.
@@ -263,7 +317,8 @@ class EventStep:
         again: list[tuple[Shipment, Refusal]] = []
         ended: list[Failure] = []
         for shipment, refusal in refused:
-            condition = None if refusal is HELD else shipment.subscriber.exhausted_by(1, 0.0, refusal)
+            waits = refusal is HELD or refusal is HANDED_OVER
+            condition = None if waits else shipment.subscriber.exhausted_by(1, 0.0, refusal)
             if condition is None:
                 again.append((shipment, refusal))
             else:
@@ -275,6 +330,7 @@ class EventStep:
             [shipment.event.number for shipment, _ in again],
             [shipment.event.ingested_at for shipment, _ in again],
             [shipment.event.group_key if shipment.subscriber.is_fifo else None for shipment, _ in again],
+            [len(shipment.event.data) for shipment, _ in again],
             *self._describe([(refusal, 1) for _, refusal in again]),
         ]
         self._calls.call(SETTLE_EVENTS, [bus_id, list(moved), list(moved.values()), *columns])
@@ -289,13 +345,13 @@ class EventStep:
     ) -> None:
         again: list[tuple[EventRetryRow, Refusal]] = []
         ended: list[Failure] = []
-        waiting: set[int] = set()
+        held: set[int] = set()
         for row, shipment, refusal in zip(due, shipments, refusals, strict=True):
             if refusal is None:
                 self._counts["delivered"] += 1
                 continue
             if refusal is HELD:
-                waiting.add(row.retry_id)
+                held.add(row.retry_id)
                 continue
             attempts = row.attempts + 1
             condition = shipment.subscriber.exhausted_by(attempts, row.age_seconds, refusal)
@@ -305,7 +361,7 @@ class EventStep:
                 ended.append(Failure(*shipment, refusal, condition, attempts))
         self._end(ended)
         self._note(bus_id, shipments, refusals, ended)
-        waiting |= {row.retry_id for row, _ in again}
+        waiting = held | {row.retry_id for row, _ in again}
         over = [row for row in rows if row.retry_id not in waiting]
         columns = [
             [row.retry_id for row in over],
@@ -313,20 +369,26 @@ class EventStep:
             [row.group_key for row in over],
             [row.retry_id for row, _ in again],
             *self._describe([(refusal, row.attempts + 1) for row, refusal in again]),
+            sorted(held),
         ]
         self._calls.call(SETTLE_EVENT_RETRIES, columns)
 
     def _describe(self, refused: Iterable[tuple[Refusal, int]]) -> list[list[object]]:
         """Returns the codes, the texts and the pauses in milliseconds of refusals with their numbers of attempts. All
-        are None for an event that waits behind another event."""
+        are None for an event that waits behind another event. A handed over event has the pause 0, to which the
+        database adds the batch window."""
         codes: list[object] = []
         messages: list[object] = []
         pauses: list[object] = []
         for refusal, attempts in refused:
-            held = refusal is HELD
-            codes.append(None if held else refusal.code)
-            messages.append(None if held else refusal.message.replace("\0", "\N{REPLACEMENT CHARACTER}"))
-            pauses.append(None if held else int(choose_pause(attempts, self._random).total_seconds() * 1000))
+            if refusal is HELD or refusal is HANDED_OVER:
+                codes.append(None)
+                messages.append(None)
+                pauses.append(None if refusal is HELD else 0)
+                continue
+            codes.append(refusal.code)
+            messages.append(refusal.message.replace("\0", "\N{REPLACEMENT CHARACTER}"))
+            pauses.append(int(choose_pause(attempts, self._random).total_seconds() * 1000))
         return [codes, messages, pauses]
 
     def _end(self, failures: Sequence[Failure]) -> None:
@@ -347,7 +409,7 @@ class EventStep:
         results = zip((shipment.subscriber.subscriber_id for shipment in shipments), refusals, strict=True)
         self._outcomes.note(
             bus_id,
-            ((number, refusal) for number, refusal in results if refusal is not HELD),
+            ((number, refusal) for number, refusal in results if refusal is not HELD and refusal is not HANDED_OVER),
             (failure.subscriber.subscriber_id for failure in ended),
         )
 

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Final, NamedTuple
 
+import msgspec
 from msgspec import Struct, convert
 
 from penstock.aws.arn import parse_queue_arn
@@ -19,6 +20,7 @@ retries of the default fit into its 300 seconds."""
 MAX_ERROR: Final = 1024
 """The most characters of an error in a record of a failed delivery ("errorMessage", EventBridge User Guide)."""
 INTERNAL_ERROR: Final = "INTERNAL_SERVER_ERROR"
+PARAMETERS: Final = ("SqsParameters", "SnsParameters", "EventBusV2Parameters", "LambdaParameters")
 LOOP_DETECTED: Final = "LOOP_DETECTED"
 """The errorCode of an event that has passed its target before. No attempt follows."""
 
@@ -30,12 +32,17 @@ class Refusal(Struct, frozen=True):
     message: str
 
 
+HELD: Final = Refusal("", "")
+"""Stands for an event that waits behind an earlier event of its group."""
+
+
 class Subscriber(Struct):
     """A subscriber. Events before `starts_at` and after `ends_at` are not for it, by their time of ingestion.
 
     `replays_until` is the creation of a subscriber that started in the past, or the time of its last move. `filters`
     is its FilterConfiguration, if it has one. `parameters` are the members of each message besides its text, by AWS's
-    names.
+    names, or the parameters of another target. `carrier` sends to a target outside the database
+    (queue.event_subscriber), in batches.
     """
 
     subscriber_id: int
@@ -52,6 +59,9 @@ class Subscriber(Struct):
     replays_until: datetime | None = None
     is_fifo: bool = False
     is_queue: bool = True
+    carrier: str | None = None
+    batch_size: int = 1
+    batch_window_seconds: int = 0
     starts_at: float = 0.0
     ends_at: float = float("inf")
 
@@ -81,6 +91,11 @@ class Subscriber(Struct):
             return event.build_text_with_metadata(self.delivery_type(event))
         return event.text
 
+    def build_json(self, event: Event) -> str:
+        """Returns what a target receives that reads JSON. Raises UnicodeDecodeError."""
+        text = self.build_text(event)
+        return msgspec.json.encode(text).decode() if event.is_binary and not self.with_metadata else text
+
     def exhausted_by(self, attempts: int, age_seconds: float, refusal: Refusal) -> str | None:
         """Returns the exhaustedRetryCondition after `attempts` failed attempts, or None if another attempt follows.
 
@@ -105,6 +120,7 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
     """Reads the stored configuration, which has every default."""
     configuration = row.configuration
     invoke = configuration["InvokeConfiguration"]
+    batches = configuration.get("BatchConfiguration") or {}
     start = configuration.get("PointInTimeConfiguration") or {}
     return Subscriber(
         row.subscriber_id,
@@ -116,14 +132,14 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
         with_metadata=configuration["Transformer"]["Type"] == "WITH_METADATA",
         retries=convert(configuration["RetryPolicy"], RetryPolicy),
         dead_letter_arn=(configuration.get("OnFailureConfiguration") or {}).get("Arn"),
-        parameters=invoke.get("SqsParameters")
-        or invoke.get("SnsParameters")
-        or invoke.get("EventBusV2Parameters")
-        or {},
+        parameters=next((invoke[name] for name in PARAMETERS if invoke.get(name)), {}),
         filters=configuration.get("FilterConfiguration"),
         replays_until=row.moved_at or (row.created_at if start else None),
         is_fifo=row.type == "FIFO",
         is_queue=parse_queue_arn(row.target_arn) is not None,
+        carrier=row.carrier,
+        batch_size=batches.get("MaxBatchSize") or 1,
+        batch_window_seconds=batches.get("MaxBatchWindowInSeconds") or 0,
         starts_at=(start.get("StartingPoint") or 0.0) if row.moved_to is None else row.moved_to.timestamp(),
         ends_at=start.get("EndPoint") or float("inf"),
     )

@@ -16,14 +16,16 @@ SEQUENCE_EVENTS = Statement("queue.sequence_events", ("int4",), SequencedRow)
 
 class EventWorkRow(NamedTuple):
     """Buses that have work. `wait_ms` is the time until the next retry, or None if no event waits for a retry.
-    `has_bus` is false if the installation has no bus."""
+    `batches` is whether a batch for a target outside the database is due. `has_bus` is false if the installation has no
+    bus."""
 
     buses: list[int]
     wait_ms: int | None
+    batches: bool
     has_bus: bool
 
 
-NEXT_EVENT_WORK = Statement("queue.next_event_work", ("uuid", "int4"), EventWorkRow)
+NEXT_EVENT_WORK = Statement("queue.next_event_work", ("uuid", "int4", "text[]"), EventWorkRow)
 
 
 class ClaimedSubscriberRow(NamedTuple):
@@ -58,6 +60,7 @@ class EventSubscriberRow(NamedTuple):
     configuration: JsonObject
     moved_to: datetime | None
     moved_at: datetime | None
+    carrier: str | None
 
 
 READ_EVENT_SUBSCRIBERS = Statement("queue.read_event_subscribers", ("int8[]",), EventSubscriberRow)
@@ -90,7 +93,7 @@ class RetriesRow(NamedTuple):
 
 SETTLE_EVENTS = Statement(
     "queue.settle_events",
-    ("int8", "int8[]", "int8[]", "int8[]", "int8[]", "timestamptz[]", "text[]", "text[]", "text[]", "int4[]"),
+    ("int8", "int8[]", "int8[]", "int8[]", "int8[]", "timestamptz[]", "text[]", "int4[]", "text[]", "text[]", "int4[]"),
     RetriesRow,
 )
 
@@ -121,9 +124,22 @@ class EventRetryRow(NamedTuple):
 CLAIM_EVENT_RETRIES = Statement("queue.claim_event_retries", ("int8", "int4"), EventRetryRow)
 SETTLE_EVENT_RETRIES = Statement(
     "queue.settle_event_retries",
-    ("int8[]", "int8[]", "text[]", "int8[]", "text[]", "text[]", "int4[]"),
+    ("int8[]", "int8[]", "text[]", "int8[]", "text[]", "text[]", "int4[]", "int8[]"),
     RetriesRow,
 )
+
+
+class LockedBatchRow(NamedTuple):
+    retry_id: int
+    bus_id: int
+
+
+CLAIM_EVENT_BATCHES = Statement(
+    "queue.claim_event_batches",
+    ("text[]", "uuid", "int4", "int8[]", "int4[]", "int4", "int4", "int8"),
+    EventRetryRow,
+)
+LOCK_EVENT_BATCHES = Statement("queue.lock_event_batches", ("int8[]", "uuid[]"), LockedBatchRow)
 
 
 class OutcomesRow(NamedTuple):

@@ -1,0 +1,168 @@
+"""Invokes AWS Lambda functions with batches of events.
+
+A batch is one invocation, with a JSON array of the events. If MaxBatchSize is 1, the payload is the event. With the
+invocation type REQUEST_RESPONSE, the response can name the events that failed, by their event ids, in
+batchItemFailures, as functions do for SQS. Source: "Targets" of the custom event bus (EventBridge User Guide,
+https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-custom-bus.html).
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from penstock.access.functions import is_listed
+from penstock.aws.function_arn import FunctionArn, parse_function_arn
+from penstock.aws.json_text import decode_json
+from penstock.delivery.functions.client import FUNCTION_ERROR, FunctionClient, InvocationType
+from penstock.delivery.http.connection import Response
+from penstock.endpoint import EndpointRefused
+from penstock.event_sources.invocation import read_function_error
+from penstock.event_sources.response import Malformed, read_failed_ids
+from penstock.settings import Settings
+
+from .batches import SENDING_SECONDS, UNSENT, Batch
+from .subscriber import INTERNAL_ERROR, Refusal, Subscriber
+
+KEPT_BYTES: Final = 1_048_576
+"""The most bytes of a response that are read for batchItemFailures."""
+MAX_SECONDS: Final = 30
+"""The default of InvocationTimeoutSeconds, and its greatest value."""
+MAX_PAYLOADS: Final[dict[InvocationType, int]] = {"RequestResponse": 6 << 20, "Event": 1 << 20}
+"""The most bytes of an invocation ("Lambda quotas", https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html).
+A batch with more bytes becomes several invocations."""
+CODES: Final = {403: "ACCESS_DENIED", 404: "RESOURCE_NOT_FOUND", 413: "REQUEST_TOO_LARGE", 429: "THROTTLING"}
+NOT_TEXT: Final = Refusal("INPUT_TRANSFORMATION_FAILURE", "The payload is not UTF-8.")
+UNREACHED: Final = Refusal(INTERNAL_ERROR, "Lambda cannot be reached.")
+REPORTED: Final = Refusal("PARTIAL_BATCH_FAILURE", "The function reported the event in batchItemFailures.")
+
+_log = logging.getLogger(__name__)
+
+
+class FunctionBatches:
+    """Sends batches to functions in one event loop."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._client = FunctionClient(settings.queue_lambda_endpoint, KEPT_BYTES)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def carry(self, batch: Batch) -> list[Refusal | None]:
+        """Invokes the function, one payload after another. Of a FIFO subscriber, sends no event of a group after a
+        refused one."""
+        ends = asyncio.get_running_loop().time() + SENDING_SECONDS
+        texts = [_build_text(batch.subscriber, number, batch) for number in range(len(batch.events))]
+        found: list[Refusal | None] = [text if isinstance(text, Refusal) else UNSENT for text in texts]
+        kind = read_kind(batch.subscriber)
+        for places in split_payloads(texts, MAX_PAYLOADS[kind]):
+            stopped = {
+                event.group_key
+                for event, refusal in zip(batch.events, found, strict=True)
+                if batch.subscriber.is_fifo and refusal is not None and refusal is not UNSENT
+            } - {None}
+            ready = [place for place in places if batch.events[place].group_key not in stopped]
+            if ready and asyncio.get_running_loop().time() < ends:
+                refusals = await self._invoke(batch, ready, [str(texts[place]) for place in ready], kind)
+                for place, refusal in zip(ready, refusals, strict=True):
+                    found[place] = refusal
+        return found
+
+    async def _invoke(
+        self, batch: Batch, places: Sequence[int], texts: Sequence[str], kind: InvocationType
+    ) -> list[Refusal | None]:
+        subscriber = batch.subscriber
+        payload = texts[0] if subscriber.batch_size == 1 else f"[{','.join(texts)}]"
+        ids = [str(batch.events[place].event_id) for place in places]
+        try:
+            refusal, failed = await self._call(subscriber, payload.encode(), frozenset(ids), kind)
+        except Exception as error:  # noqa: BLE001 - one batch must not end the others
+            _log.exception("function was not invoked", exc_info=error, extra={"subscriber": subscriber.arn})
+            refusal, failed = UNREACHED, frozenset()
+        return [refusal or (REPORTED if event_id in failed else None) for event_id in ids]
+
+    async def _call(
+        self, subscriber: Subscriber, payload: bytes, ids: frozenset[str], kind: InvocationType
+    ) -> tuple[Refusal | None, frozenset[str]]:
+        """Returns the refusal of the whole batch, or None and the ids of the events that failed."""
+        function = find_function(subscriber)
+        if function is None or not is_listed(function, self._settings):
+            return Refusal("ACCESS_DENIED", "QUEUE_LAMBDA_FUNCTIONS does not have the function."), frozenset()
+        seconds = float(subscriber.parameters.get("InvocationTimeoutSeconds") or MAX_SECONDS)
+        try:
+            response = await self._client.invoke(function, payload, seconds, kind)
+        except TimeoutError as error:
+            # An error with a text means that no connection was possible.
+            late = Refusal("EXECUTION_TIMEOUT", f"The function did not respond within {seconds:.0f} s.")
+            return UNREACHED if error.args else late, frozenset()
+        except (EndpointRefused, OSError) as error:
+            # The account reads the refusal, which must not reveal names inside the network.
+            extra = {"subscriber": subscriber.arn, "cause": str(error) or type(error).__name__}
+            _log.warning("QUEUE_LAMBDA_ENDPOINT cannot be reached", extra=extra)
+            return UNREACHED, frozenset()
+        return judge_response(response, ids)
+
+
+def judge_response(response: Response, ids: frozenset[str]) -> tuple[Refusal | None, frozenset[str]]:
+    """Returns the refusal of a whole batch, or None and the ids of the events that the response reports as failed."""
+    status = response.status
+    if not 200 <= status < 300:
+        code = "INVOCATION_DEPENDENCY_INTERNAL" if status >= 500 else CODES.get(status, "CUSTOMER_VALIDATION")
+        return Refusal(code, f"Lambda has answered {status}."), frozenset()
+    body = response.start or b""
+    if FUNCTION_ERROR in response.headers:
+        return Refusal("COMPUTE_EXECUTION_ERROR", read_function_error(body) or "The function failed."), frozenset()
+    if not response.is_complete:
+        return Refusal("CUSTOMER_VALIDATION", "The response of the function is too long."), frozenset()
+    if not has_failures(body):
+        return None, frozenset()
+    try:
+        return None, read_failed_ids(body, ids)
+    except Malformed as error:
+        return Refusal("CUSTOMER_VALIDATION", f"The response of the function is invalid: {error}."), frozenset()
+
+
+def has_failures(body: bytes) -> bool:
+    """Returns whether a response has batchItemFailures. Functions can return anything else."""
+    try:
+        document = decode_json(body)
+    except (RecursionError, ValueError):
+        return False
+    return isinstance(document, dict) and bool(document.get("batchItemFailures"))
+
+
+def find_function(subscriber: Subscriber) -> FunctionArn | None:
+    """Returns the target with the Qualifier of the parameters."""
+    function = parse_function_arn(subscriber.target_arn)
+    qualifier = subscriber.parameters.get("Qualifier")
+    return function._replace(qualifier=qualifier) if function is not None and qualifier else function
+
+
+def read_kind(subscriber: Subscriber) -> InvocationType:
+    """Returns Lambda's name of the InvocationType. EVENT is the default (our choice)."""
+    return "RequestResponse" if subscriber.parameters.get("InvocationType") == "REQUEST_RESPONSE" else "Event"
+
+
+def split_payloads(texts: Sequence[str | Refusal], most: int) -> list[list[int]]:
+    """Returns the places of the texts by payload, without refusals. A payload has at most `most` bytes if it has more
+    than one text."""
+    parts: list[list[int]] = [[]]
+    size = 2
+    for place, text in enumerate(texts):
+        if isinstance(text, Refusal):
+            continue
+        length = len(text.encode()) + 1
+        if parts[-1] and size + length > most:
+            parts.append([])
+            size = 2
+        parts[-1].append(place)
+        size += length
+    return [part for part in parts if part]
+
+
+def _build_text(subscriber: Subscriber, number: int, batch: Batch) -> str | Refusal:
+    try:
+        return subscriber.build_json(batch.events[number])
+    except UnicodeDecodeError:
+        return NOT_TEXT
