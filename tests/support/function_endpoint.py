@@ -3,7 +3,7 @@ https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html), from a thread of
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any, NamedTuple
@@ -46,8 +46,9 @@ class FunctionEndpoint:
         if answer.error is not None:
             request.send_header("X-Amz-Function-Error", answer.error)
         request.send_header("Content-Length", str(len(body)))
-        request.end_headers()
-        request.wfile.write(body)
+        with suppress(ConnectionError):  # the worker has died
+            request.end_headers()
+            request.wfile.write(body)
 
 
 @contextmanager

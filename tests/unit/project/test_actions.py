@@ -36,7 +36,13 @@ OTHERS = {"gateway", "rest", *SCHEDULED}
 # Requests of services without rules go to the function Gateway.
 WITHOUT_RULES = {name_resource(action) for action in ACTIONS if not has_rule(action)}
 # These functions need more rights than others.
-ROLES = {"Gateway": "MappingRole", "Rest": "MappingRole", "Deliver": "InvokingRole", "PollMappings": "InvokingRole"}
+ROLES = {
+    "Gateway": "MappingRole",
+    "Rest": "MappingRole",
+    "Deliver": "InvokingRole",
+    "DeliverEvents": "InvokingRole",
+    "PollMappings": "InvokingRole",
+}
 
 
 class Loader(yaml.CSafeLoader):

@@ -49,7 +49,7 @@ def batches(size: int, window: int = 0) -> dict[str, int]:
     return {"MaxBatchSize": size, "MaxBatchWindowInSeconds": window}
 
 
-def make_fifo(db: Connection) -> None:
+def keep_order(db: Connection) -> None:
     db.execute("update queue.event_subscriber set type = 'FIFO'")
 
 
@@ -140,7 +140,7 @@ def test_an_unreachable_endpoint_ends_no_delivery(db: Connection, endpoint: Func
 
 def test_a_failed_event_holds_up_its_group_only(db: Connection, endpoint: FunctionEndpoint) -> None:
     subscribe(db, FUNCTION, BatchConfiguration=batches(2), parameters=SYNC)
-    make_fifo(db)
+    keep_order(db)
     refused = {"a1"}
 
     def answer(invocation: Invocation) -> Answer:
@@ -163,7 +163,7 @@ def test_a_failed_event_holds_up_its_group_only(db: Connection, endpoint: Functi
 
 def test_groups_arrive_in_order_from_many_batches(db: Connection, endpoint: FunctionEndpoint) -> None:
     subscribe(db, FUNCTION, BatchConfiguration=batches(7), parameters=SYNC)
-    make_fifo(db)
+    keep_order(db)
     names = "abcdefghij"
     for n in range(20):
         put(db, BUS, *(f'"{name}{n}"' for name in names), groups=list(names))
@@ -182,7 +182,7 @@ def test_a_window_waits_for_a_full_batch(db: Connection, endpoint: FunctionEndpo
     assert sorted(endpoint.payloads[0]) == [1, 2, 3]
     expire_pauses(db)  # the end of the window
     run(db, endpoint, delivered=1)
-    make_fifo(db)
+    keep_order(db)
     put(db, BUS, "5", "6", groups=["g", "g"])
     run(db, endpoint)
     put(db, BUS, "7", groups=["g"])
@@ -249,6 +249,7 @@ def test_a_function_delays_no_queue_and_a_dead_worker_loses_nothing(
         return sorted(found) == ["1", "2"]
 
     wait_until(has_both)
+    wait_until(lambda: len(invoked) == 2)
     db.execute("select pg_terminate_backend(%s)", [worker.info.backend_pid])
     thread.join()
     assert len(ended) == 1

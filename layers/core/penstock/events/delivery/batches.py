@@ -19,7 +19,7 @@ LEASE_MS: Final = 90_000
 lease began."""
 SENDING_SECONDS: Final = 30.0
 """The time after which a carrier begins no call of a batch. Its calls before can take as long again."""
-MOST_OF_A_SUBSCRIBER: Final = 10
+MAX_OF_A_SUBSCRIBER: Final = 10
 """The most batches of a subscriber that a process sends at the same time."""
 UNSENT: Final = Refusal("", "")
 """Stands for an event that was not sent. Another worker sends it after the lease."""

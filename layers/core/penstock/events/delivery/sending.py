@@ -13,9 +13,9 @@ from .batches import UNSENT, Batch, BatchCarrier, Finished
 from .functions import FunctionBatches
 from .step import EventStep
 
-MOST_BATCHES: Final = 50
+MAX_BATCHES: Final = 50
 """The most batches that a process sends at the same time."""
-MOST_BYTES: Final = 64 << 20
+MAX_BYTES: Final = 64 << 20
 """The most bytes of data of the batches that a process sends at the same time."""
 STOP_SECONDS: Final = 0.3
 """The time for which `close` waits for open calls. The events of the others are sent again after their lease."""
@@ -48,8 +48,8 @@ class Sending:
             step.settle_batches(finished)
             del self._finished[: len(finished)]
         open_batches = list(self._open.values())
-        limit = MOST_BATCHES - len(open_batches)
-        room = MOST_BYTES - sum(batch.bytes for batch in open_batches)
+        limit = MAX_BATCHES - len(open_batches)
+        room = MAX_BYTES - sum(batch.bytes for batch in open_batches)
         batches = []
         if claims and limit > 0 and room > 0:
             busy = Counter(batch.subscriber.subscriber_id for batch in open_batches)

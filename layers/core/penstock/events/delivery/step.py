@@ -28,7 +28,7 @@ from penstock.postgres.statements.event_delivery import (
     PageRow,
 )
 
-from .batches import LEASE_MS, MOST_OF_A_SUBSCRIBER, UNSENT, Batch, Finished, split
+from .batches import LEASE_MS, MAX_OF_A_SUBSCRIBER, UNSENT, Batch, Finished, split
 from .event import CONTENT_TYPES, Event
 from .failures import Failure, build_records
 from .filters import FilterIndex, UnreadableEvent
@@ -137,7 +137,7 @@ class EventStep:
         """Leases events for targets outside the database. `busy` counts the batches that are under way by subscriber.
         Returns about `limit` batches with about `most_bytes` bytes."""
         lease = uuid4()
-        arguments = [list(carriers), lease, LEASE_MS, list(busy), list(busy.values()), MOST_OF_A_SUBSCRIBER, limit]
+        arguments = [list(carriers), lease, LEASE_MS, list(busy), list(busy.values()), MAX_OF_A_SUBSCRIBER, limit]
         rows = self._calls.call(CLAIM_EVENT_BATCHES, [*arguments, most_bytes])
         known = self._subscribers.find([(row.subscriber_id, row.revision) for row in rows], self._calls)
         found: dict[int, list[EventRetryRow]] = {}
