@@ -18,6 +18,7 @@ from .studies import (
     long_polls,
     million,
     schedules,
+    stored_events,
     warski,
 )
 from .studies.study import STUDIES as TABLE
@@ -116,7 +117,7 @@ PARTS: dict[str, list[Study]] = {
     "hostile": hostile.STUDIES,
     "long_polls": long_polls.STUDIES,
     "fan_out": fan_out.STUDIES,
-    "bus": buses.STUDIES,
+    "bus": buses.STUDIES + stored_events.STUDIES,
     "checks": checks.STUDIES,
     "neighbours": neighbours.STUDIES,
     "others": PROGRAMS,

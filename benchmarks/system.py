@@ -59,7 +59,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def wait_until(done: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, seconds: float = 60) -> None:
+def wait_until(done: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, seconds: float = 300) -> None:
     """Waits for `done`. If the process exits or `seconds` pass, raises UnavailableError with the end of `log`."""
     deadline = time.monotonic() + seconds
     while not done():

@@ -140,7 +140,7 @@ begin
 end $$;
 
 -- queue.add_event_pages: appends events to the pages of their buses, in the order of their numbers. A page has at most
--- 1,000 events and about 8 MiB, so that a worker can read it at once. Ignores events of deleted buses.
+-- 1,000 events and about 1 MiB, or one event. A worker reads whole pages. Ignores events of deleted buses.
 --   `p_sizes` has the bytes of the events' data. The arrays are in the order of the numbers.
 create or replace function queue.add_event_pages(
     p_numbers bigint[], p_buses bigint[], p_times timestamptz[], p_sizes int[])
@@ -149,7 +149,7 @@ language plpgsql as $$
 begin
     with entry as (
         select e.bus_id, e.number, e.ingested_at, e.bytes, (row_number() over w - 1) / 1000 as thousand,
-            (sum(e.bytes) over w) >> 23 as size
+            (sum(e.bytes) over w) >> 20 as size
         from unnest(p_numbers, p_buses, p_times, p_sizes) e(number, bus_id, ingested_at, bytes)
         window w as (partition by e.bus_id order by e.number)),
     part as (

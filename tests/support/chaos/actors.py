@@ -5,6 +5,8 @@ fifo       The actors send batches, and retry with the same deduplication ids un
 poison     The actors never delete. Each message moves to the dead-letter queue after two receives.
 mapped     A mapping posts batches to a target. Messages that the target never handles become dead letters.
 events     Each publication reaches two queues and a webhook, or no target.
+bus        The actors publish batches on an event bus, and retry with the same deduplication ids until the service
+           acknowledges them. A subscriber delivers the events to a queue, and a FIFO subscriber to another one.
 ticks      A schedule fires every second.
 """
 
@@ -47,6 +49,9 @@ def run_actors(traffic: Traffic) -> Iterator[None]:
         publish,
         consume_events_a,
         consume_events_b,
+        *[publish_on_bus] * 2,
+        *[consume_bus] * 2,
+        consume_bus_in_order,
         consume_ticks,
     ]
     threads = [
@@ -299,6 +304,47 @@ def consume_events_a(actor: Actor) -> None:
 
 def consume_events_b(actor: Actor) -> None:
     actor.delete("events-b", actor.receive("events-b", VISIBILITY_SECONDS))
+
+
+def publish_on_bus(actor: Actor) -> None:
+    """Publishes a batch in one of the actor's groups, and retries until the service acknowledges the batch."""
+    if not (actor.wait_for_room("bus") and actor.wait_for_room("bus.fifo")):
+        return
+    ledgers = [actor.traffic.ledgers[name] for name in ("bus", "bus.fifo")]
+    bodies = [f'"{body}"' for body in actor.bodies(actor.random.randint(1, 10))]
+    group = f"{actor.number}-{actor.random.randrange(4)}"
+    ledgers[0].sending(bodies)
+    ledgers[1].sending(bodies, group)
+    entries = [
+        {
+            "Data": body.encode(),
+            "SystemMetadata": {
+                "ContentType": "application/json",
+                "EventGroupId": group,
+                "DeduplicationId": body,
+            },
+        }
+        for body in bodies
+    ]
+    response = None
+    while response is None and not actor.traffic.stopped.is_set():
+        try:
+            response = actor.connection.events("PutRawEvents", EventBusArn=actor.traffic.bus, Entries=entries)
+        except NoResponseError as error:
+            actor.unanswered(error)
+    if response is not None:
+        for name, ledger in zip(("bus", "bus.fifo"), ledgers, strict=True):
+            ledger.sent(bodies, [int(entry["SequenceNumber"]) for entry in response["Entries"]])
+            actor.traffic.count(f"{name} sent", len(bodies))
+    actor.traffic.stopped_sending.wait(0.1)
+
+
+def consume_bus(actor: Actor) -> None:
+    actor.delete("bus", actor.receive("bus", VISIBILITY_SECONDS))
+
+
+def consume_bus_in_order(actor: Actor) -> None:
+    actor.delete("bus.fifo", actor.receive("bus.fifo", VISIBILITY_SECONDS))
 
 
 def consume_ticks(actor: Actor) -> None:

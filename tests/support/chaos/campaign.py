@@ -92,7 +92,7 @@ def play(
                     connection.execute(
                         "update queue.outgoing_delivery set due_at = clock_timestamp() where lease is not null"
                     )
-            _drain(traffic, report)
+            _drain(traffic, servers, report)
             _stop_ticking(traffic)
         _conclude(servers, traffic, endpoint, report)
     return report
@@ -173,9 +173,23 @@ def _are_ready(http: httpx.Client, servers: ChaosInstallation) -> bool:
         return False
 
 
-def _drain(traffic: Traffic, report: Report) -> None:
+_BUS_IS_BEHIND: Final = """
+select exists (select from queue.event_gap) or exists (select from queue.event_retry)
+    or pg_sequence_last_value('queue.event_number') > (select max(w.number) from queue.event_watermark w)
+    or exists (
+        select from queue.event_subscriber s, queue.event_page p
+        where p.bus_id = s.bus_id and p.page > case when s.follows then queue.read_event_cursor(s.bus_id, 0)
+            else queue.read_event_cursor(s.bus_id, s.subscriber_id) end)"""
+
+
+def _is_bus_behind(servers: ChaosInstallation) -> bool:
+    with servers.database() as connection:
+        return connection.execute(_BUS_IS_BEHIND.encode()).fetchone() == (True,)
+
+
+def _drain(traffic: Traffic, servers: ChaosInstallation, report: Report) -> None:
     deadline = time.time() + DRAIN_SECONDS
-    while not traffic.is_drained():
+    while _is_bus_behind(servers) or not traffic.is_drained():
         if time.time() > deadline:
             report.errors.append("the queues did not become empty")
             return

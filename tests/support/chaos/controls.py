@@ -89,6 +89,43 @@ def skip_occurrences(scene: Scene) -> float:
     )
 
 
+def lose_bus_events(scene: Scene) -> float:
+    """Moves the cursor of the bus's subscribers past pages that they have not received."""
+    return _change_undelivered(
+        scene,
+        "update queue.event_cursor c set page = p.page from (select max(page) as page from queue.event_page) p"
+        " where c.subscriber_id = 0 and c.page < p.page",
+    )
+
+
+def repeat_bus_events(scene: Scene) -> float:
+    return _change_undelivered(
+        scene, "update queue.event_cursor c set page = page - 3 where c.subscriber_id = 0 and page > 3"
+    )
+
+
+def reorder_bus_events(scene: Scene) -> float:
+    """Reverses the order of the events in pages that the subscribers have not received."""
+    return _change_undelivered(
+        scene,
+        "update queue.event_page p set numbers = array(select n from unnest(p.numbers) n order by n desc)"
+        " where p.page > (select max(page) from queue.event_cursor where subscriber_id = 0)"
+        " and cardinality(p.numbers) > 8",
+    )
+
+
+def _change_undelivered(scene: Scene, query: str) -> float:
+    """Runs `query` while the worker cannot deliver the bus's events, until the query has affected a row."""
+    with scene.servers.database() as connection:
+        lock = "pg_advisory_lock(queue.event_delivery_key(bus_id))"
+        connection.execute(f"select {lock} from queue.event_bus".encode())
+        until, rows = time.time() + 20, 0
+        while not rows and time.time() < until:
+            time.sleep(0.5)
+            rows = connection.execute(query.encode()).rowcount
+    return time.time()
+
+
 def lose_webhooks(scene: Scene) -> float:
     """Makes the endpoint acknowledge messages without noting them in the ledger."""
     return _lose(scene, "lose webhooks", scene.traffic.endpoint)
@@ -132,5 +169,8 @@ CONTROLS: Final = {
     Fault("skip_occurrences", "other", skip_occurrences): "ticks: missing",
     Fault("lose_mapped", "other", lose_mapped): "mapped: lost",
     Fault("lose_webhooks", "other", lose_webhooks): "webhooks: lost",
+    Fault("lose_bus_events", "other", lose_bus_events): "bus: lost",
+    Fault("repeat_bus_events", "other", repeat_bus_events): "bus: stored_twice",
+    Fault("reorder_bus_events", "other", reorder_bus_events): "bus.fifo: out_of_order",
 }
 """The violations that each control must cause."""

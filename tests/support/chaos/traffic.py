@@ -23,6 +23,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import cycle
 from typing import Any, Final, TypeVar
 
+from penstock.aws.codec import cbor
 from tests.support.ledger import Ledger
 
 # The longest request, even on a busy machine: QUEUE_REQUEST_TIMEOUT_SECONDS in servers.py, plus the wait of a long
@@ -33,6 +34,11 @@ SQS = {
     "Authorization": "AWS4-HMAC-SHA256 Credential=x/20250101/us-east-1/sqs/aws4_request",
 }
 NATIVE = {"Content-Type": "application/json"}
+EVENTS = {
+    "Content-Type": "application/cbor",
+    "Smithy-Protocol": "rpc-v2-cbor",
+    "Authorization": "AWS4-HMAC-SHA256 Credential=x/20250101/us-east-1/events/aws4_request",
+}
 
 
 class NoResponseError(Exception):
@@ -67,11 +73,19 @@ class Connection:
         """Calls an SQS action. Raises NoResponseError, RefusedError and HungError."""
         return self.request("POST", "/", request, {**SQS, "X-Amz-Target": f"AmazonSQS.{action}"})
 
+    def events(self, action: str, **request: Any) -> Any:
+        """Calls an action of event buses. Raises NoResponseError, RefusedError and HungError."""
+        path = f"/service/AWSEventsV2/operation/{action}"
+        return cbor.decode(self._exchange("POST", path, cbor.encode(request), EVENTS))
+
     def request(self, method: str, path: str, body: Any, headers: dict[str, str] = NATIVE) -> Any:
         """Sends one request and returns its response. Raises NoResponseError, RefusedError and HungError."""
+        return json.loads(self._exchange(method, path, json.dumps(body).encode(), headers) or b"{}")
+
+    def _exchange(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> bytes:
         begun = time.time()
         try:
-            self._http.request(method, path, json.dumps(body), headers)
+            self._http.request(method, path, body, headers)
             response = self._http.getresponse()
             content = response.read()
         except TimeoutError:
@@ -85,9 +99,9 @@ class Connection:
             self._http = self._next()
             raise NoResponseError(response.status, response.headers["Retry-After"])
         if response.status >= 400:
-            raise RefusedError(content.decode())
+            raise RefusedError(content.decode(errors="replace"))
         self.begun = begun
-        return json.loads(content or b"{}")
+        return content
 
     def close(self) -> None:
         self._http.close()
@@ -200,6 +214,8 @@ _QUEUES: Final = {
     },
     "events-a": {},
     "events-b": {},
+    "bus": {},
+    "bus.fifo": {"FifoQueue": "true", "ContentBasedDeduplication": "true"},
     "ticks": {},
 }
 _COUNTS: Final = [f"ApproximateNumberOfMessages{which}" for which in ("", "NotVisible", "Delayed")]
@@ -221,6 +237,9 @@ class Traffic:
     errors: list[str] = field(default_factory=list)
     ticks: dict[str, set[str]] = field(default_factory=dict)
     """Maps an occurrence (the attribute `_schedule`) to the ids of its messages."""
+    bus: str = ""
+    """The ARN of the event bus. A subscriber delivers its events to the queue `bus`. A FIFO subscriber delivers them to
+    `bus.fifo`, which has one message group, so consumers see the order of the deliveries."""
     rewound_ticks: list[tuple[float, float]] = field(default_factory=list)
     """Intervals in which occurrences may fire again, because the database was rewound."""
     lies: set[str] = field(default_factory=set)
@@ -239,6 +258,7 @@ class Traffic:
         self.target.first = partial(self.count, "mapped deleted")
         for target in ({"queue_name": "events-a"}, {"queue_name": "events-b"}):
             connection.request("POST", "/v1/events/chaos.*/subscriptions", target)
+        self._prepare_bus(connection)
         mapping = {"queue": "mapped", "function": self.target.url, "report_failures": True}
         if not connection.request("GET", "/v1/mappings", None)["mappings"]:
             connection.request("POST", "/v1/mappings", mapping)
@@ -256,6 +276,24 @@ class Traffic:
             },
         )
         connection.close()
+
+    def _prepare_bus(self, connection: Connection) -> None:
+        """Creates the bus and its subscribers, unless an earlier campaign has created them."""
+        buses = connection.events("ListEventBuses")["EventBuses"]
+        if buses:
+            self.bus = buses[0]["EventBusArn"]
+            return
+        self.bus = connection.events("CreateEventBus", Name="chaos")["EventBusArn"]
+        for queue, more in (("bus", {}), ("bus.fifo", {"SqsParameters": {"MessageGroupId": "all"}})):
+            invoke = {
+                "TargetArn": f"arn:aws:sqs:us-east-1:000000000000:{queue}",
+                "RoleArn": "arn:aws:iam::000000000000:role/bus",
+                **more,
+            }
+            kind = "FIFO" if more else "UNORDERED"
+            connection.events(
+                "CreateSubscriber", Name=queue, EventBusArn=self.bus, Type=kind, InvokeConfiguration=invoke
+            )
 
     def rewound(self, moment: float, cut: float) -> None:
         """Notes that the database returned, at the time `cut`, to its state at `moment`. Messages from the time between

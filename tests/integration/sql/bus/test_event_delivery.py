@@ -2,6 +2,7 @@
 cursor."""
 
 import json
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -9,8 +10,9 @@ from uuid import uuid4
 import psycopg
 import pytest
 
+from penstock.environment import build_worker_environment
 from penstock.events.delivery import targets
-from penstock.events.delivery.step import EventStep
+from penstock.events.delivery.step import EventStep, Subscribers
 from penstock.workers.events import EventDeliverer
 from tests.integration.sql.conftest import Connect
 from tests.support.events import (
@@ -44,6 +46,24 @@ def test_each_subscriber_receives_each_event_once(db: Connection) -> None:
     run(db, delivered=2)
     run(db)
     assert take(db, first) == take(db, second) == ["[3]", '{"n": 2}', '{"n":1}']
+
+
+def test_a_step_without_time_ends_after_a_page(db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each event of 600 KiB has a page, so large events with many filters cannot make a transaction long."""
+    monkeypatch.setattr("penstock.events.delivery.step.STEP_SECONDS", 0)
+    queue = create(db, "large")
+    subscribe(db, queue)
+    bodies = [f'"{number}{"x" * 614_400}"' for number in range(3)]
+    put(db, BUS, *bodies)
+    sequence(db)
+    counts: Counter[str] = Counter()
+    step = EventStep(db, build_worker_environment(SETTINGS), Subscribers(), counts)
+    bus = value(db, "select bus_id from queue.event_bus")
+    for delivered in (1, 2, 3):
+        assert step.deliver(bus)
+        assert counts["delivered"] == delivered
+    assert not step.deliver(bus)
+    assert take(db, queue) == bodies
 
 
 def test_a_subscriber_receives_what_commits_after_its_creation(db: Connection, connect: Connect) -> None:

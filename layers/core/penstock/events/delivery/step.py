@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from random import Random
+from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from uuid import uuid4
 
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 
 PAGE_EVENTS: Final = 1000
 PAGE_BYTES: Final = 8 << 20
+STEP_SECONDS: Final = 1.0
+"""The time after which a step examines no further page of a subscriber or of the followers. An event of 1 MiB can cost
+hundreds of filters a second, and a step holds a transaction."""
 RETRIES: Final = 200
 REPLAYS: Final = 4
 """The number of replaying subscribers that a step serves. The live subscribers of a bus share one cursor and come first
@@ -181,13 +185,13 @@ class EventStep:
                 # No follower wants the pages before the first page of each.
                 start = max(followers[0].page, min(row.first_page for row in followers))
                 last, places = self._read(bus_id, start)
-                moved[0] = last
-                shipments += self._list_shipments(places, followers, known)
+                moved[0], found = self._list_shipments(last, places, followers, known)
+                shipments += found
             for row in claimed:
                 if not row.follows:
                     last, places = self._read(bus_id, row.page)
-                    moved[row.subscriber_id] = last
-                    shipments += self._list_shipments(places, [row], known)
+                    moved[row.subscriber_id], found = self._list_shipments(last, places, [row], known)
+                    shipments += found
             if moved:
                 blocked = {(row.subscriber_id, group) for row in claimed for group in row.blocked or ()}
                 self._settle(bus_id, moved, shipments, self._dispatch(shipments, blocked))
@@ -212,22 +216,32 @@ class EventStep:
         return rows[0].page, [Place(row.page, read_event(row)) for row in rows[1:]]
 
     def _list_shipments(
-        self, places: Sequence[Place], rows: Sequence[ClaimedSubscriberRow], known: "Mapping[int, Subscriber]"
-    ) -> list[Shipment]:
-        """Returns what the subscribers receive, event by event."""
+        self,
+        last: int,
+        places: Sequence[Place],
+        rows: Sequence[ClaimedSubscriberRow],
+        known: "Mapping[int, Subscriber]",
+    ) -> tuple[int, list[Shipment]]:
+        """Returns what the subscribers receive, event by event, and the last page that was examined: the page `last`,
+        or an earlier one if the time of the step is over."""
         receivers = {
             row.subscriber_id: (row.first_page, known[row.subscriber_id]) for row in rows if row.subscriber_id in known
         }
         index = self._subscribers.find_index([subscriber for _, subscriber in receivers.values()])
         kinds = {kind for _, subscriber in receivers.values() for kind in subscriber.delivery_types}
-        shipments = []
+        shipments: list[Shipment] = []
+        examined = places[0].page if places else last
+        deadline = monotonic() + STEP_SECONDS
         for page, event in places:
+            if page != examined and monotonic() >= deadline:
+                return examined, shipments
+            examined = page
             for kind in sorted(kinds):
                 for number in self._match(index, event, kind):
                     first_page, subscriber = receivers[number]
                     if page > first_page and subscriber.wants(event, kind):
                         shipments.append(Shipment(subscriber, event))
-        return shipments
+        return last, shipments
 
     def _match(self, index: FilterIndex, event: Event, delivery_type: str) -> list[int]:
         """Returns the subscribers whose filters match. An event that filters cannot read passes unfiltered, as messages
