@@ -49,11 +49,11 @@ def test_each_subscriber_receives_each_event_once(db: Connection) -> None:
 
 
 def test_a_step_without_time_ends_after_a_page(db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each event of 600 KiB has a page, so large events with many filters cannot make a transaction long."""
+    """Each event of a megabyte has a page, so large events with many filters cannot make a transaction long."""
     monkeypatch.setattr("penstock.events.delivery.step.STEP_SECONDS", 0)
     queue = create(db, "large")
     subscribe(db, queue)
-    bodies = [f'"{number}{"x" * 614_400}"' for number in range(3)]
+    bodies = [f'"{number}{"x" * 1_000_000}"' for number in range(3)]
     put(db, BUS, *bodies)
     sequence(db)
     counts: Counter[str] = Counter()
