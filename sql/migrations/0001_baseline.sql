@@ -1614,6 +1614,8 @@ create table queue.alert (
     reported_rank int not null,         -- the worst rank that was reported; a smaller number is worse
     reported_number bigint not null,    -- the number of messages or deliveries that was reported, or the smallest since
     reported_at timestamptz,        -- when the last alert about the problem was sent, without its end
+    title text not null default '', -- the name in the last alert, such as the first late schedule
+    page text not null default '',  -- the path of the console's page in the last alert
     primary key (account_id, region, subject, name)
 ) with (fillfactor = 70, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
 comment on table queue.alert is

@@ -88,10 +88,11 @@ $$;
 -- queue.list_alerts: returns the stored alerts of an account, or of all accounts if p_account_id is null.
 create or replace function queue.list_alerts(p_account_id text)
 returns table (account_id text, region text, subject text, name text, kind text, state text, evaluations int,
-    since timestamptz, reported_rank int, reported_number bigint, reported_at timestamptz, url text)
+    since timestamptz, reported_rank int, reported_number bigint, reported_at timestamptz, title text, page text,
+    url text)
 language sql stable as $$
 select a.account_id, a.region, a.subject, a.name, a.kind, a.state, a.evaluations, a.since, a.reported_rank,
-    a.reported_number, a.reported_at, t.url
+    a.reported_number, a.reported_at, a.title, a.page, t.url
 from queue.alert a left join queue.alert_target t on t.account_id = a.account_id
 where p_account_id is null or a.account_id = p_account_id
 order by 1, 2, 3, 4
@@ -152,15 +153,16 @@ begin
     using jsonb_to_recordset(p_gone) g(account_id text, region text, subject text, name text)
     where (a.account_id, a.region, a.subject, a.name) = (g.account_id, g.region, g.subject, g.name);
     insert into queue.alert as a (account_id, region, subject, name, kind, state, evaluations, since, reported_rank,
-        reported_number, reported_at)
+        reported_number, reported_at, title, page)
     select c.account_id, c.region, c.subject, c.name, c.kind, c.state, c.evaluations, c.since, c.reported_rank,
-        c.reported_number, c.reported_at
+        c.reported_number, c.reported_at, c.title, c.page
     from jsonb_to_recordset(p_changed) c(account_id text, region text, subject text, name text, kind text, state text,
-        evaluations int, since timestamptz, reported_rank int, reported_number bigint, reported_at timestamptz)
+        evaluations int, since timestamptz, reported_rank int, reported_number bigint, reported_at timestamptz,
+        title text, page text)
     on conflict (account_id, region, subject, name) do update
     set kind = excluded.kind, state = excluded.state, evaluations = excluded.evaluations, since = excluded.since,
         reported_rank = excluded.reported_rank, reported_number = excluded.reported_number,
-        reported_at = excluded.reported_at;
+        reported_at = excluded.reported_at, title = excluded.title, page = excluded.page;
     select count(*) into deliveries from queue.send_alerts(p_default_url, p_messages);
     update queue.alert_round r set ended_at = clock_timestamp();
     return next;

@@ -12,7 +12,7 @@ import pytest
 from penstock.verdicts import Kind, Verdict
 from penstock_web.cli import main
 from penstock_web.cli.client import RestClient
-from penstock_web.cli.lag import cells
+from penstock_web.cli.lag import Rates, cells
 from penstock_web.doctor.checks import CheckOutcome
 from penstock_web.doctor.examination import Finding
 from penstock_web.local import migrating
@@ -47,7 +47,7 @@ def test_no_name_writes_to_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys:
     assert main(["doctor", "--database", "postgresql://127.0.0.1:1/x"]) == 1
     migrating.warn(name)
     migrating.say(name)
-    shown = cells(name, Verdict(Kind.OK, cause_text=name))
+    shown = cells(name, Verdict(Kind.OK, cause_text=name), Rates(0, 0))
     printed = "".join((*capsys.readouterr(), *map(str, shown)))
     assert name.encode("unicode_escape").decode() in printed
     assert all(sign.isprintable() or sign == "\n" for sign in printed), printed

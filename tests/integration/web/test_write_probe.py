@@ -4,7 +4,6 @@ A trigger raises PostgreSQL's error in place of a full disk. tests/system/crash/
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import psycopg
 import pytest
@@ -13,29 +12,11 @@ from penstock_web.cli import main
 from penstock_web.doctor.checks import examine
 from tests.support.database import Database
 from tests.support.programs.penstock_service import Service, running_service
+from tests.support.sql.full_disk import full_disk
 from tests.support.wait import wait_until
 from tests.support.web.prometheus_text import scrape
 
 FULL = {"status": "degraded", "writes": "disk full"}
-
-
-@contextmanager
-def full_disk(database: Database) -> Iterator[None]:
-    """Makes new rows of the probe and of messages fail."""
-    with psycopg.connect(database.dsn, autocommit=True) as db:
-        db.execute(
-            "create function refuse() returns trigger language plpgsql as $$ begin"
-            " raise disk_full using message = 'could not extend file: No space left on device'; end $$"
-        )
-        for table in ("write_probe", "log", "side"):
-            create = (
-                f"create trigger refuse before insert on queue.{table} for each statement execute function refuse()"
-            )
-            db.execute(create.encode())
-        try:
-            yield
-        finally:
-            db.execute("drop function refuse cascade")
 
 
 @pytest.fixture

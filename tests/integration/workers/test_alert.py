@@ -14,7 +14,7 @@ import pytest
 
 from penstock.delivery import run as run_module
 from penstock.drivers import run
-from penstock.management.alerts.evaluation import act_for
+from penstock.management.alerts.evaluation import OUTAGE, act_for
 from penstock.management.alerts.operations import AlertSettings, read_alerts
 from penstock.management.attention import read_attention
 from penstock.postgres.database import Database as KeptConnection
@@ -28,6 +28,7 @@ from tests.support.database import Database
 from tests.support.delivery.receiver import Receiver
 from tests.support.mail.server import running_mail_server
 from tests.support.sql.calls import Connection, call, create, value
+from tests.support.sql.full_disk import full_disk
 
 OWN, OTHER = "000000000000", "111122223333"
 PARTNER_HOOK = "https://a.test/hook"
@@ -35,6 +36,10 @@ BEGAN, ENDED = ("began", "given_up", PARTNER_HOOK), ("ended", "given_up", PARTNE
 GIVE_UP = (
     "insert into queue.outgoing_delivery (notice_id, account_id, endpoint, raw, state, due_at, last_error) "
     "select -1, %s, %s, true, 'exhausted', clock_timestamp(), 'status 503' from generate_series(1, %s)"
+)
+LONG_AGO = (
+    "update queue.alert_round set started_at = started_at - interval '5 minutes', ended_at = ended_at - interval"
+    " '5 minutes'"
 )
 Evaluate = Callable[..., int]
 
@@ -243,7 +248,7 @@ def test_only_accounts_with_an_address_are_told_if_the_installation_has_none(
 ) -> None:
     settings = read_settings(None)
     give_up(db)
-    assert alert.run_once(settings, TransactionExecutor(db)) == (False, 0)
+    assert alert.run_once(settings, TransactionExecutor(db)) == (False, 0, "")
     call(db, CHANGE_ALERT_URL, OTHER, receiver.url("/200"))
     give_up(db, OTHER, "https://b.test/hook")
     assert [evaluate(settings) for _ in range(2)] == [1, 0]
@@ -347,15 +352,29 @@ def test_an_outage_is_told_once_from_its_beginning_to_its_end(
 ) -> None:
     settings = read_settings(receiver)
     assert evaluate(settings) == 0
-    db.execute("update queue.alert_round set started_at = started_at - interval '5 minutes', "
-               "ended_at = ended_at - interval '5 minutes'")  # fmt: skip
+    db.execute(LONG_AGO)
     begin = value(db, "select ended_at from queue.alert_round")
     assert alert.run_once(settings, TransactionExecutor(db)).reported == 1
     assert evaluate(settings) == 0
     deliver(settings)
     (change,) = json.loads(receiver.requests[0].body)["changes"]
-    assert (change["what"], change["since"]) == ("outage", begin.isoformat().replace("+00:00", "Z"))
+    assert (change["what"], change["text"]) == ("outage", OUTAGE)
+    assert change["since"] == begin.isoformat().replace("+00:00", "Z")
     assert change["until"] > change["since"]
+
+
+def test_a_full_disk_is_told_when_it_is_over(database: Database, db: Connection, receiver: Receiver) -> None:
+    settings = read_settings(receiver)
+    calls = TransactionExecutor(db)
+    assert alert.run_once(settings, calls).refusal == ""
+    with full_disk(database):
+        db.execute(LONG_AGO)
+        run = alert.run_once(settings, calls)
+        assert run == alert.AlertRun(is_on=True, reported=0, refusal="disk full")
+    db.execute("update queue.alert_round set started_at = started_at - interval '5 minutes'")
+    assert alert.run_once(settings, calls, refusal=run.refusal) == alert.AlertRun(is_on=True, reported=1)
+    body = value(db, "select raw from queue.notice where kind = 'alert'")
+    assert "The database refused changes (disk full) from " in body
 
 
 def test_the_time_without_alerts_is_no_outage(db: Connection, receiver: Receiver, evaluate: Evaluate) -> None:

@@ -121,6 +121,7 @@ def test_every_page_can_be_read_and_used_without_scripts(browser: Any, console: 
         for path in (*PAGES, *VIEWS):
             page.goto(f"{console.url}{path}")
             assert page.locator("main").inner_text().strip(), path
+            assert page.locator("[data-copy]:visible, [data-help]:visible").count() == 0, path
         page.goto(f"{console.url}/console/queues/empty/send")
         page.get_by_label("Body").fill("by hand")
         page.get_by_role("button", name="Send").click()

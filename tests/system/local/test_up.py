@@ -336,6 +336,8 @@ def test_a_worker_that_dies_is_replaced_and_none_outlives_its_parent(database: D
     with running("--workers", "2", DATABASE_URL=database.api_dsn) as up:
         first = children(up.process.pid)
         assert len(first) == 2
+        with urllib.request.urlopen(f"{up.address}/console") as response:
+            assert response.status == 200, "the workers have the console's access, which `up` chose"
         os.kill(min(first), signal.SIGKILL)
         wait_until(lambda: len(children(up.process.pid) - {min(first)}) == 2)
         now = children(up.process.pid)

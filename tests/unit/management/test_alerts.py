@@ -115,10 +115,17 @@ def test_letters_that_come_after_some_were_sent_back_are_new() -> None:
 
 
 def test_late_schedules_are_one_problem_whichever_is_the_first() -> None:
-    """The text names the first, and the name that identifies the problem stays."""
+    """Both messages name the first schedule and link to it. The name that identifies the problem stays."""
     told = Told(evaluations=1)
-    first, second = (describe_late_work(LateWorkRow("schedules_late", name, 2, NOW, None, None)) for name in "ab")
-    assert [told(first), told(second), told()] == [[("began", "schedules_late")], [], [("ended", "schedules_late")]]
+    first, second = (describe_late_work(LateWorkRow("schedules_late", name, 1, NOW, None, None)) for name in "ab")
+    texts = []
+    for concerns in ([first], [second], []):
+        if told(*concerns):
+            (message,) = write_messages(Recipient(ACCOUNT, mail="oncall@example.com"), told.changes, SETTINGS)
+            texts.append(json.loads(message.body)["text"].splitlines()[1])
+    assert [text.partition(":")[0] for text in texts] == ["- a", "- Ended"]
+    assert texts[1].startswith("- Ended: a: late, after")
+    assert all(text.endswith(" https://queues.example.com/console/schedules/a") for text in texts)
     told(first)
     assert {place.name for place in told.rows} == {"Schedules"}
 
@@ -449,11 +456,19 @@ def test_many_changes_make_one_message_of_limited_length() -> None:
         assert "480 more" in json.dumps(body)
 
 
-def test_without_a_base_url_or_a_console_there_are_no_links() -> None:
-    for variables in ({}, {"QUEUE_BASE_URL": "https://queues.example.com", "QUEUE_CONSOLE": "off"}):
-        recipient = Recipient(ACCOUNT, address=parse_alert_url("https://hooks.slack.com/x"))
-        (message,) = write_messages(recipient, CHANGES, Settings.read(variables))
-        assert "Open" not in message.body
+LOCAL = {"QUEUE_ADDRESS": "127.0.0.1:4000", "QUEUE_CONSOLE": "full"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "link"),
+    [({}, ""), ({"QUEUE_BASE_URL": "https://queues.example.com", "QUEUE_CONSOLE": "off"}, ""),
+     (LOCAL, "<http://127.0.0.1:4000/console/queues/orders|Open>"), ({**LOCAL, "QUEUE_CONSOLE": "off"}, ""),
+     ({**LOCAL, "QUEUE_ADDRESS": "0.0.0.0:4000"}, ""), ({**LOCAL, "QUEUE_ALLOWED_HOSTS": "queues.example.com"}, "")],
+)  # fmt: skip
+def test_links_have_the_base_url_or_the_address_of_a_local_service(variables: dict[str, str], link: str) -> None:
+    recipient = Recipient(ACCOUNT, address=parse_alert_url("https://hooks.slack.com/x"))
+    (message,) = write_messages(recipient, CHANGES, Settings.read(variables))
+    assert ("Open" in message.body, link in message.body) == (bool(link), True)
 
 
 # --- sending ---------------------------------------------------------------------------------------------------------

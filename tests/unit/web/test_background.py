@@ -14,6 +14,7 @@ import pytest
 from penstock.delivery import DELIVERIES
 from penstock.scheduler.expressions import SCHEDULES
 from penstock.settings import Settings
+from penstock.workers import alert
 from penstock.workers import measure as workers_measure
 from penstock.workers.maintain import MAINTENANCE
 from penstock.workers.move import MOVE_TASKS
@@ -230,7 +231,7 @@ def measurement(
         return {"queues": 0, "pages": number, "rounds": end, "minutes": count, "unjudged": count}
 
     monkeypatch.setattr(workers_measure, "run_once", measure)
-    monkeypatch.setattr("penstock.workers.alert.run_once", lambda *_: (False, 0))
+    monkeypatch.setattr("penstock.workers.alert.run_once", lambda *_, refusal: alert.AlertRun(False, 0, refusal))
     monkeypatch.setattr(background, "TransactionExecutor", lambda connection: connection)
     return MeasurementWorker(SETTINGS, rest.long_polls, rest.activity, rest.meter)
 

@@ -51,6 +51,20 @@ MAPPING_FAILS: Final = "mapping_fails"
 MAPPING_STOPPED: Final = "mapping_stopped"
 OLD_TRANSACTION: Final = "old_transaction"
 OLD_SNAPSHOT: Final = "old_snapshot"
+OTHER_LEVELS: Final[dict[str, Level]] = {
+    GIVEN_UP: "bad",
+    PAUSED: "info",
+    FAILS: "warn",
+    SCHEDULES_LATE: "bad",
+    SCHEDULE_FAILS: "warn",
+    SCHEDULE_PAUSED: "bad",
+    DELIVERIES_LATE: "bad",
+    MAPPING_FAILS: "bad",
+    MAPPING_STOPPED: "bad",
+    OLD_TRANSACTION: "warn",
+    OLD_SNAPSHOT: "bad",
+}
+"""The levels of the other kinds, on all pages and in all alerts. Lost messages have describe_loss."""
 FAILING_SECONDS: Final = 120
 """An endpoint that has not responded for this time needs attention. A restart of an endpoint takes less time."""
 LATE_SECONDS: Final = 60.0
@@ -336,19 +350,21 @@ def describe_endpoint(row: FailedEndpointRow) -> Iterator[Concern]:
         yield describe_given_up(row, name, fails if is_same and not row.stopped else [])
     if row.stopped:
         text = "A user paused the deliveries to this endpoint."
-        yield Concern(PAUSED, "info", name, to_utc(row.paused_at), False, row.waiting, text, page, includes=fails)
+        level, since = OTHER_LEVELS[PAUSED], to_utc(row.paused_at)
+        yield Concern(PAUSED, level, name, since, False, row.waiting, text, page, includes=fails)
     if row.stopped or is_same:
         return
     if row.paused_at is not None:
         text = "The endpoint fails: its deliveries wait, and the service tries one at a time."
-        yield Concern(FAILS, "warn", name, to_utc(row.paused_at), False, row.waiting, text, page)
+        yield Concern(FAILS, OTHER_LEVELS[FAILS], name, to_utc(row.paused_at), False, row.waiting, text, page)
     if row.failing_since is not None:
         noun = "delivery is" if row.retried == 1 else "deliveries are"
         text = f"The endpoint fails, and {row.retried:,} {noun} tried again: {row.retry_error or 'no response'}."
         attempts = f"{page}?view=attempts&failed=1"
         if name == row.endpoint:  # The list of attempts compares whole URLs.
             attempts += f"&endpoint={quote(name, safe='')}"
-        yield Concern(FAILS, "warn", name, to_utc(row.failing_since), False, row.retried, text, attempts)
+        since = to_utc(row.failing_since)
+        yield Concern(FAILS, OTHER_LEVELS[FAILS], name, since, False, row.retried, text, attempts)
 
 
 def is_since(moment: datetime | None, start: datetime | None) -> bool:
@@ -365,11 +381,9 @@ def describe_given_up(row: FailedEndpointRow, name: str, fails: list[Included]) 
         parts[-1] += "." if row.given_up else f": {error}."
     if fails:
         parts.append("The endpoint still fails.")
-    view = "given-up" if row.given_up else "waiting"
-    return Concern(
-        GIVEN_UP, "bad", name, to_utc(row.given_up_at), False, row.given_up + row.again, " ".join(parts),
-        f"{CONSOLE}/deliveries?view={view}", includes=fails,
-    )  # fmt: skip
+    page = f"{CONSOLE}/deliveries?view={'given-up' if row.given_up else 'waiting'}"
+    level, since, number = OTHER_LEVELS[GIVEN_UP], to_utc(row.given_up_at), row.given_up + row.again
+    return Concern(GIVEN_UP, level, name, since, False, number, " ".join(parts), page, includes=fails)
 
 
 def name_given_up(row: FailedEndpointRow) -> str:
@@ -386,7 +400,6 @@ def name_given_up(row: FailedEndpointRow) -> str:
 
 def describe_late_work(row: LateWorkRow) -> Concern:
     """Returns the concern about late or failing work, or about an old transaction."""
-    level: Level = "bad"
     name, page = "Database", CONSOLE + PAGES_OF_LATE_WORK.get(row.kind, "")
     includes: list[Included] = []
     if row.kind == SCHEDULES_LATE:
@@ -409,9 +422,10 @@ def describe_late_work(row: LateWorkRow) -> Concern:
         text = f"{what}: {(row.error or 'no cause').removeprefix('PROBLEM: ').rstrip('.')}."
         includes = [Included(MAPPING_FAILS, name)] if row.kind == MAPPING_STOPPED else []
     elif row.kind == OLD_TRANSACTION:
-        level, text = "warn", "A transaction is open. PostgreSQL cannot remove deleted rows meanwhile."
+        text = "A transaction is open. PostgreSQL cannot remove deleted rows meanwhile."
     else:
         text = f"A snapshot is {row.number:,} transactions old. PostgreSQL cannot remove deleted rows meanwhile."
+    level = OTHER_LEVELS[row.kind]
     return Concern(row.kind, level, name, to_utc(row.since), False, row.number, text, page, includes=includes)
 
 
@@ -428,11 +442,12 @@ def describe_failing_schedule(row: LateWorkRow) -> Concern:
     page = f"{CONSOLE}/schedules/{quote(name, safe='')}"
     if row.kind == SCHEDULE_FAILS:
         text = f"The schedule failed {'once' if row.number == 1 else f'{row.number:,} times'}: {error}."
-        return Concern(row.kind, "warn", name, to_utc(row.since), False, row.number, text, page)
+        return Concern(row.kind, OTHER_LEVELS[row.kind], name, to_utc(row.since), False, row.number, text, page)
     text = f"The schedule is paused after {row.number:,} {'failure' if row.number == 1 else 'failures'}: {error}. "
     text += "It fires again after you resume it."
     includes = [Included(SCHEDULE_FAILS, name)]
-    return Concern(row.kind, "bad", name, to_utc(row.since), False, row.number, text, page, includes=includes)
+    level = OTHER_LEVELS[row.kind]
+    return Concern(row.kind, level, name, to_utc(row.since), False, row.number, text, page, includes=includes)
 
 
 def name_first(name: str | None, number: int) -> str:

@@ -30,6 +30,11 @@ from . import types as sns
 from .publishing.targets import read_topic_arn
 
 PAGE = 100
+NAME_RULE = (
+    "A topic's name has 1 to 256 letters, digits, hyphens and underscores. The name of a FIFO topic, and no other, "
+    "ends with .fifo."
+)
+"""The rule of a topic's name. Source: CreateTopic, API reference, member Name."""
 
 _text = msgspec.json.Decoder(dict[str, str])
 _TAG = re.compile(r"[\w\s.:/=+@-]*").fullmatch
@@ -47,7 +52,7 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
     attributes = topic_attributes.format_booleans(request.attributes or {})
     fifo = attributes.get("FifoTopic") == "true"
     if not is_topic_name(request.name) or is_fifo_name(request.name) != fifo:
-        raise errors.InvalidParameter.named("Topic Name")
+        raise errors.InvalidParameter("Invalid parameter: Topic Name", NAME_RULE)
     try:
         topic_attributes.check_topic_attributes(attributes, fifo)
         topic_attributes.check_key(attributes, context.environment.settings)

@@ -19,6 +19,29 @@ STATES: Final = {
 CAUSES: Final = {Cause.QUEUE_PAUSED.value: "paused", Cause.FUNCTION_FAILS.value: "mapping fails"}
 """The words for verdicts with these causes, which tell a user more than the kind."""
 
+COUNTED: Final = {
+    "dead_letters": ("dead letter", "dead letters"),
+    "messages_expire": ("expired message", "expired messages"),
+    "given_up": ("delivery", "deliveries"),
+    "endpoint_paused": ("delivery", "deliveries"),
+    "endpoint_fails": ("delivery", "deliveries"),
+    "deliveries_late": ("delivery", "deliveries"),
+    "schedules_late": ("schedule", "schedules"),
+    "schedule_fails": ("failure", "failures"),
+    "schedule_paused": ("failure", "failures"),
+    "mapping_fails": ("failed invocation", "failed invocations"),
+    "mapping_stopped": ("failed invocation", "failed invocations"),
+    "old_transaction": ("transaction", "transactions"),
+    "old_snapshot": ("transaction", "transactions"),
+}
+"""What the number of a kind of concern counts: one and several. Verdicts count messages."""
+
+
+def count_in_words(kind: str, number: int) -> str:
+    """Returns a concern's number with the noun that it counts, such as "3 failures"."""
+    one, several = COUNTED.get(kind, ("message", "messages"))
+    return f"{number:,} {one if number == 1 else several}"
+
 
 def name_state(kind: str, cause: str | None = None) -> str:
     """Returns the word for a verdict or a kind of concern. Only a user pauses a queue or an endpoint, so an endpoint to

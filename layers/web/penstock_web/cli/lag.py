@@ -128,22 +128,35 @@ def print_table(queues: Sequence[tuple[str, Verdict]], number_of_all: int) -> No
         table.add_column(title, overflow="fold")
     for title in ("backlog", "in", "out", "empty", "consumers"):
         table.add_column(title, justify="right", no_wrap=True)
+    largest = find_largest_rates([verdict for _, verdict in queues])
     for name, verdict in queues:
-        table.add_row(*cells(name, verdict))
+        table.add_row(*cells(name, verdict, largest))
     console.print(table, soft_wrap=False)
     if len(queues) < number_of_all:
         console.print(f"{number_of_all - len(queues)} more queues")
 
 
-def cells(name: str, verdict: Verdict) -> Iterator[Text]:
+class Rates(NamedTuple):
+    """The largest rates of a table, which choose the units of its columns."""
+
+    arrival: float
+    drain: float
+
+
+def find_largest_rates(verdicts: Sequence[Verdict]) -> Rates:
+    arrivals, drains = [one.arrival_rate for one in verdicts], [one.drain_rate for one in verdicts]
+    return Rates(max(arrivals, default=0.0), max(drains, default=0.0))
+
+
+def cells(name: str, verdict: Verdict, largest: Rates) -> Iterator[Text]:
     """Yields the cells of a queue's row."""
     yield Text(to_printable(name))
     yield show_state(verdict)
     yield Text(("before " if verdict.since_or_before else "") + moment(verdict.since))
     yield Text(to_printable(verdict.cause_text))
     yield Text(f"{verdict.backlog:,}")
-    yield Text(rate_with_unit(verdict.arrival_rate))
-    yield Text(rate_with_unit(verdict.drain_rate))
+    yield Text(rate_with_unit(verdict.arrival_rate, largest.arrival))
+    yield Text(rate_with_unit(verdict.drain_rate, largest.drain))
     yield Text(emptying(verdict))
     yield Text(consumers(verdict))
 

@@ -17,7 +17,7 @@ from penstock_web.local.terminal_text import to_printable
 from penstock_web.report.formats import rate_with_unit
 from penstock_web.report.svg import plural
 
-from .lag import ListedQueue, emptying, find_verdict_in, show_state
+from .lag import ListedQueue, Rates, emptying, find_largest_rates, find_verdict_in, show_state
 
 _HEAD_LINES: Final = 4
 """The lines above the first queue: the summary, the keys, an empty line or an error, and the titles."""
@@ -56,14 +56,15 @@ COLUMNS: Final = {
 _TITLES: Final = {name: column.title for name, column in COLUMNS.items()} | {"empty": "empty", "why": "why"}
 _DISPENSABLE: Final = ("empty", "delayed", "in_flight", "why", "out", "in", "oldest")
 """The columns that a narrow terminal does not show, in the order in which they disappear."""
-_LEAST: Final = {"queue": 16, "why": 20}
-"""The least widths of columns that are shortened."""
+_LEAST: Final = {"queue": 40, "why": 32}
+"""The least widths of columns that are shortened, if a text is longer."""
 _GAP: Final = 2
 KEYS: Final = {column.key: name for name, column in COLUMNS.items()}
 HELP: Final = (
-    "q quit  space refresh  ↑ ↓ PgUp PgDn scroll  sort: t verdict  n name  v visible  f in flight  d delayed  a age  "
-    "i in  o out  r reverse"
-)
+    "q quit", "space refresh", "↑ ↓ scroll", "sort: t verdict", "n name", "v visible", "a age", "r reverse", "i in",
+    "o out", "f in flight", "d delayed",
+)  # fmt: skip
+"""The keys. A narrow terminal shows as many of the first as fit."""
 
 
 class QueueTable:
@@ -75,6 +76,7 @@ class QueueTable:
         self.is_reversed = False
         self.first = 0
         self.rows: list[Row] = []
+        self.largest = find_largest_rates([])
         self.read_at = datetime.now(UTC)
         self.error = ""
         self.concerns: int | None = None
@@ -83,6 +85,7 @@ class QueueTable:
         """Replaces the queues. `concerns` is the number of everything that needs attention, or None if unknown."""
         self.concerns = concerns
         self.rows = [Row(queue, find_verdict_in(queue.verdict) if queue.verdict else None) for queue in queues]
+        self.largest = find_largest_rates([row.verdict for row in self.rows if row.verdict])
         self.read_at, self.error = datetime.now(UTC), ""
 
     def press(self, key: str, height: int) -> bool:
@@ -123,12 +126,12 @@ class QueueTable:
         page = self.visible_rows(height)
         self.first = max(0, min(self.first, len(self.rows) - page))
         error = Text(to_printable(self.error), "red", no_wrap=True, overflow="ellipsis")
-        keys = Text(HELP, "dim", no_wrap=True, overflow="ellipsis")
-        return Group(self._summary(), keys, error, self.table(width, self.sort()[self.first : self.first + page]))
+        keys = _join_fitting([Text(part, "dim") for part in HELP], width, "  ")
+        return Group(self._summary(width), keys, error, self.table(width, self.sort()[self.first : self.first + page]))
 
     def table(self, width: int, rows: Sequence[Row]) -> Table:
         """Returns a table that is at most `width` characters wide: leaves out columns that do not fit."""
-        cells = [_cells(row) for row in rows]
+        cells = [_cells(row, self.largest) for row in rows]
         titles = {name: self._title(name) for name in _TITLES}
         widths = {name: max([len(titles[name]), *(row[name].cell_len for row in cells)]) for name in titles}
         shown = self._fitting(widths, width)
@@ -166,28 +169,43 @@ class QueueTable:
                 shown.remove(name)
         return shown
 
-    def _summary(self) -> Text:
+    def describe_rows(self) -> list[dict[str, object]]:
+        """Returns the rows in the chosen order for a table in a file."""
+        return [describe_row(row, self.largest) for row in self.sort()]
+
+    def _summary(self, width: int) -> Text:
         verdicts = [row.verdict for row in self.rows if row.verdict]
         queues = sum(map(needs_attention, verdicts))
         bad = queues if self.concerns is None else self.concerns
         shown_bad = plural(bad, "queue") if self.concerns is None else f"{bad:,}"
         arrivals, drained = (sum(getattr(verdict, name) for verdict in verdicts) for name in _RATES)
         parts = [
-            Text(to_printable(self.endpoint), "bold"),
+            Text(
+                to_printable(self.endpoint),
+                "bold",
+            ),
             Text(plural(len(self.rows), "queue")),
             Text(f"{shown_bad} need{'s' if bad == 1 else ''} attention", "red" if bad else "green"),
             Text(f"in {rate_with_unit(arrivals)}  out {rate_with_unit(drained)}"),
             Text(f"{self.read_at:%H:%M:%S} UTC"),
         ]
-        shown = Text("   ").join(parts)
-        shown.no_wrap, shown.overflow = True, "ellipsis"
-        return shown
+        return _join_fitting(parts, width, "   ")
+
+
+def _join_fitting(parts: Sequence[Text], width: int, gap: str) -> Text:
+    """Joins as many of the first parts as fit, and at least one."""
+    number = len(parts)
+    while number > 1 and sum(part.cell_len + len(gap) for part in parts[:number]) - len(gap) > width:
+        number -= 1
+    shown = Text(gap).join(parts[:number])
+    shown.no_wrap, shown.overflow = True, "ellipsis"
+    return shown
 
 
 _RATES: Final = ("arrival_rate", "drain_rate")
 
 
-def _cells(row: Row) -> dict[str, Text]:
+def _cells(row: Row, largest: Rates) -> dict[str, Text]:
     now, verdict = row.queue.now, row.verdict
     cells = {
         "queue": Text(to_printable(row.queue.name)),
@@ -199,14 +217,14 @@ def _cells(row: Row) -> dict[str, Text]:
     }
     shown = ("", "", "", "")
     if verdict is not None:
-        rates = (rate_with_unit(verdict.arrival_rate), rate_with_unit(verdict.drain_rate))
-        shown = (*rates, emptying(verdict), verdict.cause_text)
+        arrivals = rate_with_unit(verdict.arrival_rate, largest.arrival)
+        shown = arrivals, rate_with_unit(verdict.drain_rate, largest.drain), emptying(verdict), verdict.cause_text
     return cells | dict(zip(("in", "out", "empty", "why"), map(Text, map(to_printable, shown)), strict=True))
 
 
-def describe_row(row: Row) -> dict[str, object]:
+def describe_row(row: Row, largest: Rates) -> dict[str, object]:
     """Returns a row for a table in a file, with the age in seconds."""
-    texts: dict[str, object] = {name: cell.plain for name, cell in _cells(row).items()}
+    texts: dict[str, object] = {name: cell.plain for name, cell in _cells(row, largest).items()}
     now = row.queue.now
     counts = {"visible": now.visible, "in_flight": now.in_flight, "delayed": now.delayed}
     return texts | counts | {"oldest_seconds": now.oldest_age_us // 1_000_000}

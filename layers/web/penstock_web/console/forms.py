@@ -98,7 +98,7 @@ def find_problems(error: AwsError, form: Form, words: Mapping[str, str]) -> dict
     """Returns an error by the field that it is about. `words` maps words of error texts to fields, and the first word
     in the text counts. An error without such a word has an empty name, and belongs to the whole form.
     """
-    text = error.message if error.detail is None else f"{error.message} {error.detail}"
+    text = error.message if error.detail is None else f"{error.message.rstrip('.')}. {error.detail}"
     found = [(text.index(word), field) for word, field in words.items() if word in text]
     field = min(found)[1] if found else ""
     return {field: locate_problem(text, form.get_text(field))}

@@ -15,7 +15,7 @@ from jinja2 import Environment as Templates
 from jinja2 import PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from penstock.management.attention import find_level
+from penstock.management.attention import OTHER_LEVELS, find_level
 from penstock.verdicts.words import name_state
 from penstock_web.report import formats
 from penstock_web.report.formats import duration
@@ -123,9 +123,11 @@ def moment(at: datetime | None) -> str:
     return NOT_KNOWN if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def rate(value: float | None) -> str:
-    """Formats a rate as messages per second, or as messages per minute if the rate is low."""
-    return NOT_KNOWN if value is None else formats.rate_with_unit(value)
+def rate(value: float | None, largest: float | None = None) -> str:
+    """Formats a rate as messages per second, or as messages per minute if the rate is low. The values of a column have
+    the unit of the column's `largest` value.
+    """
+    return NOT_KNOWN if value is None else formats.rate_with_unit(value, largest)
 
 
 def words(name: str) -> str:
@@ -160,6 +162,7 @@ FILTERS: Final[dict[str, Callable[..., object]]] = {
     "exact_duration": exact_duration,
     "facts": list_facts,
     "in_words": in_words,
+    "kind_level": OTHER_LEVELS.__getitem__,
     "level": find_level,
     "minute": formats.moment,
     "moment": moment,

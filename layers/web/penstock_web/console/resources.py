@@ -8,7 +8,7 @@ from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.effects import Operation
 from penstock.errors import QueueDoesNotExist
-from penstock.management.attention import Judged, read_judged
+from penstock.management.attention import Concern, Judged, find_hidden, read_judged, read_other_concerns
 from penstock.management.queues import is_queue, list_queues
 from penstock.management.rights import show
 from penstock.management.topics import is_topic
@@ -25,6 +25,12 @@ KINDS: Final = {"sqs": ("queue", "GetQueueAttributes"), "sns": ("topic", "GetTop
 async def read_shared(page: Page) -> Judged:
     """Returns the verdicts, which the overview and the list of queues share."""
     return await page.read(("judged",), lambda: read_judged(page.context))
+
+
+async def read_others(page: Page) -> list[Concern]:
+    """Returns the concerns beside the queues, which the overview and the list of endpoints share."""
+    hidden = find_hidden(page.context)
+    return await page.read(("concerns", hidden), lambda: read_other_concerns(page.context))
 
 
 def list_queue_names(context: Context) -> Operation[list[str]]:

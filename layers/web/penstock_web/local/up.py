@@ -81,6 +81,8 @@ def up(
     warn_of_open_access(settings, options.host)
     options = dataclasses.replace(options, port=_check_port(options.host, options.port))
     settings = with_console(settings, options)
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    settings = settings.replace(queue_address=f"{host}:{options.port}")
     with _signals_end_the_process(), ExitStack() as stack:
         stack.callback(_ignore_signals)
         if options.ephemeral or options.state:

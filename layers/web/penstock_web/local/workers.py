@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock.observing.telemetry import configure_logging
-from penstock.settings import Settings
+from penstock.settings import SETTINGS, Settings
 from penstock_web.local_error import LocalError
 
 _log = logging.getLogger(__name__)
@@ -109,7 +109,10 @@ def _start(settings: Settings, options: WorkerOptions) -> subprocess.Popen[bytes
 
 
 def _variables(settings: Settings) -> dict[str, str]:
-    return {"DATABASE_URL": settings.database_url, "DATABASE_DIRECT_URL": settings.direct_url}
+    """Returns the settings that `penstock up` chose, such as the address of its database and the console's access."""
+    given = Settings.read(os.environ)
+    chosen = ((setting, getattr(settings, setting.attribute)) for setting in SETTINGS)
+    return {one.name: one.write(value) for one, value in chosen if value != getattr(given, one.attribute)}
 
 
 def _replace_dead(workers: list[subprocess.Popen[bytes]], settings: Settings, options: WorkerOptions) -> None:

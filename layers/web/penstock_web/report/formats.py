@@ -40,15 +40,16 @@ def rate(value: float | None) -> str:
     return ABSENT if value is None else f"{value:,.2f}" if value < 10 else f"{value:,.0f}"
 
 
-def rate_with_unit(value: float) -> str:
-    """Formats a rate as messages per second, or as messages per minute if the rate is low."""
-    if value >= 9.95:
-        return f"{value:,.0f}/s"
-    if value >= 1:
-        return f"{value:.1f}/s"
-    if value * 60 >= 9.95:
-        return f"{value * 60:.0f}/min"
-    return f"{value * 60:.1f}/min" if value * 60 >= 0.05 else "0"
+def rate_with_unit(value: float, largest: float | None = None) -> str:
+    """Formats a rate as messages per second, or as messages per minute if the rate is low. The values of a column have
+    the unit of the column's `largest` value.
+    """
+    number, unit = (value, "s") if (value if largest is None else largest) >= 1 else (value * 60, "min")
+    if value * 60 < 0.05:
+        return "0"
+    if number < 0.05:
+        return f"<0.1/{unit}"
+    return f"{number:,.0f}/{unit}" if number >= 9.95 else f"{number:.1f}/{unit}"
 
 
 def share(value: float) -> str:

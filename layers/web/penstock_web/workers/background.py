@@ -22,6 +22,7 @@ from penstock.delivery.http.request import read_secrets
 from penstock.observing.trace_context import Tracer
 from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statement import Row
+from penstock.postgres.statements.installation import REFUSALS
 from penstock.scheduler.expressions import SCHEDULES
 from penstock.settings import SettingError, Settings
 from penstock.workers import Counts, alert, measure, move
@@ -286,6 +287,7 @@ class MeasurementWorker(Worker):
         # event loop reports the count.
         self._unjudged = 0
         self._reports_alerts = False
+        self._refusal = ""
         self._run_ended = asyncio.Event()
         long_polls.on_wake(measure.MEASUREMENTS, self.wake)
 
@@ -299,6 +301,14 @@ class MeasurementWorker(Worker):
                     await self._run_ended.wait()
 
     def _measure(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
+        """Does a run, and notes why the database refuses changes for the alert after the outage."""
+        try:
+            return self._measure_and_tell(settings, connection)
+        except psycopg.Error as error:
+            self._refusal = REFUSALS.get(error.sqlstate or "", self._refusal)
+            raise
+
+    def _measure_and_tell(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
         known = (self._activity.changes, self._activity.noticed)
         calls = TransactionExecutor(connection)
         counts = measure.run_once(settings, calls)
@@ -309,7 +319,7 @@ class MeasurementWorker(Worker):
             self._round_known = self._round_known or known
         if counts["rounds"] and self._round_known is not None:
             self._known["rounds"], self._round_known = self._round_known, None
-        self._reports_alerts, reported = alert.run_once(settings, calls)
+        self._reports_alerts, reported, self._refusal = alert.run_once(settings, calls, refusal=self._refusal)
         return {**counts, "alerts": reported}
 
     def _next_pause(self) -> float:

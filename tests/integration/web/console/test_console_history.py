@@ -256,7 +256,7 @@ def test_late_and_missed_occurrences_are_shown(calendar: Calendar) -> None:
     calendar.schedule("late", "0 12 * * *", NOON - timedelta(days=3))
     calendar.run("late", "there is no queue <x>")
     page = calendar.page()
-    assert '<span class="badge warn">1 late</span>' in page
+    assert '<span class="badge bad">1 late</span>' in page
     assert '<span class="badge warn">due</span>' in days(page)[0]
     assert "there is no queue &lt;x&gt;" in page
     listed = calendar.browser.get("/console/schedules").text

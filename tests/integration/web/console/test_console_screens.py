@@ -334,6 +334,8 @@ def test_a_delivery_that_waits_is_shown_and_retried(console: Console) -> None:
     assert console.browser.post("/console/deliveries/pause", **hook, status="paused").status_code == 303
     assert console.audit("penstock:PauseEndpoint")[2:5] == (hook["endpoint"], {}, 1)
     wait_until(lambda: "Resume" in console.page("/deliveries"))
+    row = console.page("/deliveries").partition(f">{hook['endpoint']}</a>")[2].partition("</tr>")[0]
+    assert ("Resume" in row, "Try again now" in row) == (True, False), "a user paused the endpoint"
     wait_until(lambda: f'href="/console/deliveries">{hook["endpoint"]}</a>' in console.page(""))
     wait_for_row(console, hook["endpoint"], "after somebody resumes the")
     give_up(console)

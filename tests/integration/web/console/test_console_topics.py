@@ -82,6 +82,8 @@ def test_a_fault_of_a_new_topic_is_shown_at_its_field(console: Console, form: di
     assert response.status_code == 400
     assert f'id="problem-{field}"' in response.text
     assert "<script>alert" not in response.text
+    rule = "A topic's name has 1 to 256 letters, digits, hyphens and underscores."  # CreateTopic, API reference
+    assert (rule in text_of(response)) is (field == "name")
     kept = next(text for name, text in form.items() if name != "name" or len(form) == 1)
     assert str(markupsafe.escape(kept)) in response.text
     assert console.browser.get("/console/topics/t").status_code == 404

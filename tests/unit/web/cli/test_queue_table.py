@@ -10,7 +10,7 @@ from penstock.management.metrics.views import show_verdict
 from penstock.verdicts import Kind, Verdict
 from penstock_web.cli.lag import ListedQueue, Reading
 from penstock_web.cli.live_table import Reader
-from penstock_web.cli.queue_table import KEYS, QueueTable, describe_row, show_age
+from penstock_web.cli.queue_table import HELP, KEYS, QueueTable, show_age
 from penstock_web.local_error import LocalError
 
 HEIGHT = 6  # four lines above two queues
@@ -120,16 +120,26 @@ def test_a_narrow_terminal_shows_whole_columns(table: QueueTable) -> None:
     assert "delayed▼" in shown(table, 50)[3]
 
 
-def test_a_terminal_of_100_columns_shows_why(table: QueueTable) -> None:
+def test_a_terminal_of_120_columns_shows_why(table: QueueTable) -> None:
     table.take([*QUEUES, queue("x" * 80, 1_234_567_890, Kind.FALLING_BEHIND, arrivals=0.00417)])
-    lines = shown(table, 100)
+    lines = shown(table, 120)
     assert "why" in lines[3].split()
     assert all("Nobody receives." in line for line in lines[4:8])
-    assert any("…" in line and "0.3/min" in line for line in lines)
+    assert any("…" in line and "<0.1/s" in line for line in lines), "each rate of a column has one unit"
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_line_ends_with_a_whole_part(table: QueueTable, width: int) -> None:
+    """A narrow terminal omits keys, parts of the summary and columns, and cuts none of them."""
+    table.take([queue("orders-of-the-european-customers", 12, Kind.STALLED, arrivals=2.0, age=90)])
+    lines = shown(table, width)
+    assert "…" not in "".join(lines)
+    assert lines[1].split("  ")[-1].strip() in HELP
+    assert "orders-of-the-european-customers" in lines[4]
 
 
 def test_a_file_gets_seconds_and_no_control_characters(table: QueueTable) -> None:
-    row = describe_row(table.sort()[1])
+    row = table.describe_rows()[1]
     assert (row["queue"], row["verdict"], row["oldest_seconds"]) == ("b", "dead letters", 90)
     assert row["why"] == "Nobody receives.\\x1b[2J"
 

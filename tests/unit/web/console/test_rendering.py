@@ -65,6 +65,12 @@ def test_a_rate_is_shown_as_a_text(value: float, text: str) -> None:
     assert rate(value) == text
 
 
+def test_the_rates_of_a_column_have_the_unit_of_the_largest() -> None:
+    column = (0.0, 0.01, 0.5, 1.2, 40.0)
+    assert [rate(value, max(column)) for value in column] == ["0", "<0.1/s", "0.5/s", "1.2/s", "40/s"]
+    assert [rate(value, 0.5) for value in column[:3]] == ["0", "0.6/min", "30/min"]
+
+
 def test_ago_has_the_moment_for_programs() -> None:
     assert ago(NOW - timedelta(minutes=12), NOW) == (
         '<time datetime="2030-01-31T11:48:00.000+00:00" title="2030-01-31 11:48:00 UTC">12 min ago</time>'

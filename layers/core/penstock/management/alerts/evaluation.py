@@ -24,6 +24,8 @@ from .state import Change, Place, Rules, decide, list_included, list_places
 
 OUTAGE_INTERVALS: Final = 3
 """An evaluation that comes later than this many intervals after the last one means an outage."""
+OUTAGE: Final = "No process of Penstock could change the database"
+"""The text of an outage whose cause is unknown: no process ran, or none reached the database."""
 MAX_OUTAGE: Final = timedelta(days=1)
 """After a longer time, the installation was probably stopped, or had no alerts."""
 MAX_MAPPINGS: Final = 1_000
@@ -31,8 +33,10 @@ MAX_MAPPINGS: Final = 1_000
 _NO_REQUEST: Final = HttpRequest("GET", "/", b"", {}, b"")
 
 
-def evaluate(settings: Settings, begun: BegunRow, interval_ms: int) -> Operation[int]:
-    """Runs the evaluation that queue.begin_alerts began. Returns the number of messages that the call stored."""
+def evaluate(settings: Settings, begun: BegunRow, interval_ms: int, refusal: str) -> Operation[int]:
+    """Runs the evaluation that queue.begin_alerts began. `refusal` says why the database refused changes before.
+    Returns the number of messages that the call stored.
+    """
     urls, scopes = yield from read_scopes(settings)
     has_default = bool(find_default_recipients(settings))
     concerns: dict[Place, Concern] = {}
@@ -51,7 +55,7 @@ def evaluate(settings: Settings, begun: BegunRow, interval_ms: int) -> Operation
         concerns = {place: concern for place, concern in concerns.items() if place.account_id}
     included.update((yield from find_unproven(rows.keys() - concerns.keys(), settings)))
     decision = decide(rows, concerns, begun.now, read_rules(settings), included)
-    changes = [*find_outage(begun, interval_ms), *decision.changes]
+    changes = [*find_outage(begun, interval_ms, refusal), *decision.changes]
     messages = list(address_changes(changes, urls, settings)) if changes else []
     changed = [row._asdict() for row in decision.changed]
     gone = [place._asdict() for place in decision.gone]
@@ -103,13 +107,16 @@ def _build_environment(settings: Settings) -> Environment:
     return build_worker_environment(settings.replace(queue_access="off"))
 
 
-def find_outage(begun: BegunRow, interval_ms: int) -> Iterator[Change]:
-    """Yields the outage since the last evaluation, if there was one."""
+def find_outage(begun: BegunRow, interval_ms: int, refusal: str = "") -> Iterator[Change]:
+    """Yields the outage since the last evaluation, if there was one. `refusal` is its cause, if this process knows that
+    the database refused changes.
+    """
     if begun.last_at is None:
         return
     shortest = timedelta(milliseconds=OUTAGE_INTERVALS * interval_ms)
     if shortest < begun.now - begun.last_at < MAX_OUTAGE:
-        yield Change(what="outage", level="bad", since=begun.last_at, until=begun.now)
+        text = f"The database refused changes ({refusal})" if refusal else OUTAGE
+        yield Change(what="outage", level="bad", since=begun.last_at, until=begun.now, text=text)
 
 
 def address_changes(changes: Sequence[Change], urls: Mapping[str, str | None], settings: Settings) -> Iterator[Message]:

@@ -29,6 +29,7 @@ MAX_TEXT: Final = 300
 """The maximum number of characters of a problem's reason."""
 MAX_SUMMARY: Final = 1_024
 """The maximum length of PagerDuty's `summary`."""
+LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 SEVERITIES: Final = {"bad": "critical", "warn": "warning", "info": "info"}
 """PagerDuty's severity of each level."""
 
@@ -71,12 +72,20 @@ def write_messages(recipient: Recipient, changes: Sequence[Change], settings: Se
 
 
 def find_console(settings: Settings) -> str:
-    """Returns the address before the paths of links, or an empty string if alerts have no links."""
-    return settings.queue_base_url.rstrip("/") if settings.console != "off" else ""
+    """Returns the address before the paths of links, or an empty string if alerts have no links.
+
+    Without QUEUE_BASE_URL, this is the address of a service that listens on a loopback address, as `penstock up` does.
+    A service behind a proxy has a value in QUEUE_ALLOWED_HOSTS or QUEUE_TRUST_FORWARDED, and needs QUEUE_BASE_URL.
+    """
+    if settings.console == "off":
+        return ""
+    is_proxied = bool(settings.queue_allowed_hosts) or settings.queue_trust_forwarded
+    is_local = settings.host_and_port[0] in LOOPBACK and not is_proxied
+    return settings.queue_base_url.rstrip("/") or (f"http://{settings.local_authority}" if is_local else "")
 
 
 class Writer:
-    """Writes changes for the readers of one account. Links need QUEUE_BASE_URL and a console."""
+    """Writes changes for the readers of one account. Links need an address (find_console)."""
 
     def __init__(self, settings: Settings, account_id: str) -> None:
         self._base = find_console(settings)
@@ -129,8 +138,8 @@ class Writer:
         if change.what == "test":
             return "This is a test. Alerts of Penstock reach this address."
         if change.what == "outage":
-            return f"No process of Penstock reached the database from {_clock(change.since)} to {_clock(change.until)}."
-        subject = f"{self._place(change)}{change.name}: {change.state or name_kind(change.kind)}"
+            return f"{change.text} from {_clock(change.since)} to {_clock(change.until)}."
+        subject = f"{self._place(change)}{change.title or change.name}: {change.state or name_kind(change.kind)}"
         if change.what == "ended":
             return f"Ended: {subject}, after {_span(change.since, change.until)}."
         verb = {"worse": "Worse: ", "grew": "More: "}.get(change.what, "")
@@ -171,7 +180,7 @@ class Writer:
         link = self.link(change)
         payload = {
             "summary": self._sentence(change)[:MAX_SUMMARY],
-            "source": f"{self._place(change)}{change.name}" or "Penstock",
+            "source": f"{self._place(change)}{change.title or change.name}" or "Penstock",
             "severity": "info" if change.what in ("outage", "test") else SEVERITIES[change.level],
             "component": "penstock",
             "class": change.kind or change.what,

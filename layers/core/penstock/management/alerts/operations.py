@@ -31,8 +31,8 @@ class FiringAlert(msgspec.Struct):
     `name`, `state`, `level`, `number` and `page` are those of `GET /v1/metrics/attention` now. `reported_number` is the
     number that the last alert told at `reported_at`, or the smallest since, and 0 after an end. `held_until` is the
     time until which an alert waits, because the problem came back or its number rose soon after the last alert, and
-    otherwise null. If the problem does not show now, but its end was not told yet, `number` is 0, and `level` is
-    `info`.
+    otherwise null. If the problem does not show now, but its end was not told yet, `number` is 0, `level` is `info`,
+    and `name` and `page` are those of the last alert.
     """
 
     kind: str
@@ -72,7 +72,7 @@ class AlertSettings(msgspec.Struct):
 
     `url` is the account's own address without its secret parts. If `url` is null, the alerts go to the installation's
     address, or nowhere if `installation` is false. `links` is false if alerts have no links to the console, because
-    QUEUE_BASE_URL has no value or the console is off.
+    the console is off, or QUEUE_BASE_URL has no value and the service does not listen on a loopback address.
     """
 
     url: str | None
@@ -168,7 +168,7 @@ def describe_alert(row: AlertRow, concern: Concern | None, now: datetime, rules:
         return None
     return FiringAlert(
         kind=row.kind if concern is None else concern.kind,
-        name=row.name if concern is None else concern.name,
+        name=(row.title or row.name) if concern is None else concern.name,
         region=row.region,
         since=to_utc(row.since) if row.state == "firing" or concern is None else concern.since,
         reported_at=to_utc(row.reported_at),
@@ -177,7 +177,7 @@ def describe_alert(row: AlertRow, concern: Concern | None, now: datetime, rules:
         held_until=to_utc(held),
         state=name_kind(row.kind) if concern is None else concern.state,
         level="info" if concern is None else concern.level,
-        page="" if concern is None else concern.page,
+        page=row.page if concern is None else concern.page,
     )
 
 

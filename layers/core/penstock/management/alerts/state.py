@@ -56,7 +56,8 @@ class Place(NamedTuple):
 class Change(Struct, kw_only=True):
     """A change to tell. `state` is the word for the kind, and is empty for an end. `number` counts messages or
     deliveries, and `new` counts those that came since the last alert, if the problem grew. `until` is the end of a
-    problem or an outage.
+    problem or an outage. `title` names what has the problem, such as the first late schedule and the number of the
+    others. After an end, `title` and `page` are those of the last alert.
     """
 
     what: What
@@ -64,6 +65,7 @@ class Change(Struct, kw_only=True):
     region: str = ""
     subject: str = ""
     name: str = ""
+    title: str = ""
     kind: str = ""
     state: str = ""
     level: str = "warn"
@@ -120,10 +122,12 @@ def advance(
     rank = RANKS.get(concern.kind, 0)
     if row is None:
         since = concern.since or now
-        row = AlertRow(*place, concern.kind, "pending", 0, since, rank, concern.number, None, None)
+        title, page = concern.name, concern.page
+        row = AlertRow(*place, concern.kind, "pending", 0, since, rank, concern.number, None, title, page, None)
     reported = row._replace(
-        kind=concern.kind, state="firing", evaluations=0, reported_number=concern.number, reported_at=now
-    )
+        kind=concern.kind, state="firing", evaluations=0, reported_number=concern.number, reported_at=now,
+        title=concern.name, page=concern.page,
+    )  # fmt: skip
     if row.state == "firing":
         if rank < row.reported_rank:
             return reported._replace(reported_rank=rank), "worse"
@@ -165,7 +169,7 @@ def _miss(place: Place, row: AlertRow, now: datetime, rules: Rules, decision: De
         decision.changed.append(row._replace(state="ended", evaluations=0))
         decision.changes.append(
             Change(what="ended", account_id=row.account_id, region=row.region, subject=row.subject,
-                   name=row.name, kind=row.kind, since=row.since, until=now)
+                   name=row.name, title=row.title, kind=row.kind, since=row.since, until=now, page=row.page)
         )  # fmt: skip
     elif row.state == "pending" or row.reported_at is None or now - row.reported_at >= rules.pause:
         decision.gone.append(place)
@@ -176,8 +180,8 @@ def _miss(place: Place, row: AlertRow, now: datetime, rules: Rules, decision: De
 def describe(what: What, place: Place, concern: Concern, row: AlertRow, before: AlertRow | None) -> Change:
     return Change(
         what=what, account_id=place.account_id, region=place.region, subject=place.subject, name=place.name,
-        kind=concern.kind, state=concern.state, level=concern.level, since=row.since, number=concern.number,
-        new=count_new(before, concern) if before is not None and what == "grew" else 0,
+        title=concern.name, kind=concern.kind, state=concern.state, level=concern.level, since=row.since,
+        number=concern.number, new=count_new(before, concern) if before is not None and what == "grew" else 0,
         text=concern.text, page=concern.page,
     )  # fmt: skip
 

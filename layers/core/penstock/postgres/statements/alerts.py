@@ -37,7 +37,9 @@ ALERT_SCOPES = Statement("queue.alert_scopes", (), ScopeRow)
 
 
 class AlertRow(NamedTuple):
-    """A stored alert. The columns are those of queue.alert. `url` is the account's own address, or None."""
+    """A stored alert. The columns are those of queue.alert. `title` and `page` are those of the last alert. `url` is
+    the account's own address, or None.
+    """
 
     account_id: str
     region: str
@@ -50,6 +52,8 @@ class AlertRow(NamedTuple):
     reported_rank: int
     reported_number: int
     reported_at: datetime | None
+    title: str
+    page: str
     url: str | None
 
 

@@ -132,6 +132,8 @@ class ProbedRow(NamedTuple):
 
 PROBE_WRITE = Statement("queue.probe_write", (), ProbedRow)
 DISK_FULL: Final = "disk full"
+REFUSALS: Final = {"53100": DISK_FULL, "25006": "read-only"}
+"""Why the database refuses changes, by the SQLSTATE of a refused change."""
 
 
 class DeletedQueueRow(NamedTuple):

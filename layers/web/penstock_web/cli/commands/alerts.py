@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from penstock.verdicts.words import count_in_words
 from penstock_web.cli.client import RestClient
 from penstock_web.cli.options import Endpoint, Json
 from penstock_web.cli.printing import print_fields, print_json, print_table, say
@@ -52,11 +53,16 @@ def show(endpoint: Endpoint = None, json: Json = False) -> None:
         print(f"only the installation's address receives: {', '.join(str(kind) for kind in kinds)}")
     if firing:
         print()
-        print_table(firing, json, ("state", "name", "region", "since", "reported_at", "number", "held_until"))
+        columns = ("state", "name", "region", "since", "reported_at", "number", "held_until")
+        print_table(map(_name_number, firing), json, columns)
     if pending:
         print("\nnot sent yet:")
-        rows = [{**one, "sent": _describe_wait(int(one["evaluations"]))} for one in pending]
+        rows = [{**_name_number(one), "sent": _describe_wait(int(one["evaluations"]))} for one in pending]
         print_table(rows, json, ("state", "name", "region", "since", "number", "sent"))
+
+
+def _name_number(problem: Document) -> Document:
+    return {**problem, "number": count_in_words(str(problem["kind"]), int(str(problem["number"])))}
 
 
 def _describe_wait(evaluations: int) -> str:

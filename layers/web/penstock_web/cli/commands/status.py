@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
+from penstock.verdicts.words import count_in_words
 from penstock_web.cli.client import RestClient
 from penstock_web.cli.options import Endpoint, Json
 from penstock_web.cli.printing import print_fields, print_json, print_table
@@ -60,8 +61,9 @@ def _describe_problem(ready: Document) -> str:
 
 
 def _show(concern: Document) -> Document:
-    """Formats a concern as a table row. Rounds the time down to whole seconds."""
+    """Formats a concern as a table row: the number with its noun, and the time in whole seconds."""
     since = str(concern["since"] or "")
     if "." in since:
         since = f"{since.partition('.')[0]}Z"
-    return {**concern, "since": since}
+    number = count_in_words(str(concern["kind"]), int(str(concern["number"])))
+    return {**concern, "since": since, "number": number}

@@ -35,7 +35,7 @@ def top(
 ) -> None:
     """Shows the table until the user presses q. If standard input or output is not a terminal, prints it once."""
     from penstock_web.cli.lag import read_all_queues
-    from penstock_web.cli.queue_table import QueueTable, describe_row
+    from penstock_web.cli.queue_table import QueueTable
 
     client = RestClient(endpoint)
     table = QueueTable(client.endpoint, sort)
@@ -48,6 +48,5 @@ def top(
 
         show(table, lambda: read_all_queues(client), interval)
     else:
-        rows = [describe_row(row) for row in table.sort()]
-        print_table(rows, False, ("queue", "verdict", "visible", "in_flight", "delayed", "oldest_seconds", "in", "out",
-                                 "empty", "why"))  # fmt: skip
+        columns = ("queue", "verdict", "visible", "in_flight", "delayed", "oldest_seconds", "in", "out", "empty", "why")
+        print_table(table.describe_rows(), False, columns)

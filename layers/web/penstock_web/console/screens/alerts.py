@@ -1,37 +1,33 @@
 """Shows the address of the account's alerts and the reported problems. Sets, removes and tests the address."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from fastapi import Response
 
 from penstock.errors import AwsError, InvalidParameterValue
-from penstock.management import attention
 from penstock.management.alerts import operations as alerts
-from penstock.management.alerts.operations import FiringAlert, SentAlert
+from penstock.management.alerts.operations import AlertSettings, FiringAlert, PendingAlert, SentAlert
+from penstock.management.attention import LEVELS
 from penstock.management.rights import right_of
 from penstock.settings.alert_url import MAX_CHARACTERS
+from penstock.verdicts.words import count_in_words
 from penstock_web.console.forms import Form
 from penstock_web.console.page import CurrentPage, Page
-from penstock_web.console.rendering import plural, query
+from penstock_web.console.rendering import query
 from penstock_web.console.responses import ACCEPTED, Refusal, explain_refusal, redirect, show_page
 from penstock_web.console.screen import act, screen
 
-COUNTED: Final = {
-    attention.GIVEN_UP: "delivery", attention.PAUSED: "delivery", attention.FAILS: "delivery",
-    attention.DELIVERIES_LATE: "delivery", attention.SCHEDULES_LATE: "schedule", attention.SCHEDULE_FAILS: "failure",
-    attention.MAPPING_FAILS: "failed invocation", attention.MAPPING_STOPPED: "failed invocation",
-    attention.OLD_TRANSACTION: "transaction", attention.OLD_SNAPSHOT: "transaction",
-}  # fmt: skip
-"""What the number of a problem counts. Other problems count messages."""
-
 
 class ShownAlert(NamedTuple):
-    """A reported problem. `page` is empty for a problem of another region. `number` has the noun that it counts."""
+    """A problem. `page` is empty for a problem of another region. `number` has the noun that it counts. `is_reported`
+    is False if no alert has reported the problem yet.
+    """
 
-    alert: FiringAlert
+    alert: FiringAlert | PendingAlert
     page: str
     number: str
+    is_reported: bool
 
 
 @screen("/console/alerts", right=right_of(alerts.read_alerts), title="Alerts", position=65)
@@ -86,7 +82,7 @@ async def show_alerts(page: Page, form: Form, refusal: Refusal) -> Response:
     settings = page.context.environment.settings
     return show_page(
         page, "alerts.html", refusal.status, title="Alerts", found=found, form=form, problems=refusal.problems,
-        firing=[describe(alert, page.context.region) for alert in found.firing], most=MAX_CHARACTERS,
+        listed=list_problems(found, page.context.region), most=MAX_CHARACTERS,
         evaluations=settings.queue_alert_evaluations,
         may_set=page.may("penstock:SetAlerts"), done=page.query.get("done", ""),
         may_test=page.may("penstock:TestAlerts")
@@ -94,8 +90,14 @@ async def show_alerts(page: Page, form: Form, refusal: Refusal) -> Response:
     )  # fmt: skip
 
 
-def describe(alert: FiringAlert, region: str) -> ShownAlert:
+def list_problems(found: AlertSettings, region: str) -> list[ShownAlert]:
+    """Returns the problems, the most severe first. Among equally severe problems, the reported ones come first."""
+    problems: list[FiringAlert | PendingAlert] = [*found.firing, *found.pending]
+    listed = [describe(alert, region) for alert in problems]
+    return sorted(listed, key=lambda one: LEVELS.index(one.alert.level))
+
+
+def describe(alert: FiringAlert | PendingAlert, region: str) -> ShownAlert:
     """Adds the page where a user can mend a problem. The console shows one region."""
-    noun = COUNTED.get(alert.kind, "message")
-    number = plural(alert.number, noun, "deliveries" if noun == "delivery" else None)
-    return ShownAlert(alert, alert.page if alert.region in ("", region) else "", number)
+    number = count_in_words(alert.kind, alert.number)
+    return ShownAlert(alert, alert.page if alert.region in ("", region) else "", number, isinstance(alert, FiringAlert))

@@ -7,9 +7,11 @@ from typing import Final
 
 from fastapi import Response
 
+from penstock.delivery.warnings import hide_secrets
 from penstock.documents.times import parse_timestamp
 from penstock.endpoint import MAX_URL_CHARACTERS, mask_password
 from penstock.errors import InvalidParameterValue
+from penstock.management.attention import GIVEN_UP
 from penstock.management.deliveries import endpoints
 from penstock.management.deliveries.attempts import URL, list_attempts
 from penstock.management.deliveries.endpoint_test import send_test
@@ -25,11 +27,14 @@ from penstock.management.rights import right_of
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.paging import PAGE, cut_page
 from penstock_web.console.rendering import query
+from penstock_web.console.resources import read_others
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
 
 VIEWS = ("endpoints", "attempts", "waiting", "given-up")
 STATES = {"waiting": "pending", "given-up": "exhausted"}
+DONE: Final = {"paused": "paused", "active": "resumed", "again": "tried"}
+"""What a form with a status did to an endpoint."""
 LAST_ID = 2**63 - 1
 MAX_RETRIED = 10_000
 SINCE = ("hour", "day", "any time")
@@ -51,8 +56,11 @@ async def deliveries(page: CurrentPage) -> Response:
     """
     view = page.query.read_choice("view", VIEWS)
     rows, following = await _rows(page, view)
+    others = await read_others(page) if view == "endpoints" else []
+    given_up = {concern.name for concern in others if concern.kind == GIVEN_UP}
     return show_page(
-        page, "deliveries.html", view=view, views=VIEWS, rows=rows, following=following,
+        page, "deliveries.html", view=view, views=VIEWS, rows=rows, following=following, name=hide_secrets,
+        given_up=given_up,
         endpoint=page.query.get("endpoint", ""), failed=bool(page.query.get("failed")), moment=parse_timestamp,
         may_retry=page.may("penstock:RetryDelivery"), may_pause=page.may("penstock:PauseEndpoint"), since=SINCE,
         done=page.query.get("done", ""), count=page.query.get("count", ""),
@@ -118,13 +126,13 @@ async def retry(delivery: str, page: CurrentPage) -> Response:
 
 @act("/console/deliveries/pause", right=right_of(endpoints.pause_endpoint))
 async def pause_endpoint(page: CurrentPage) -> Response:
-    """Pauses or resumes an endpoint."""
+    """Pauses an endpoint, or resumes it, or ends the service's pause after failures."""
     endpoint, wanted = page.form.get("endpoint"), page.form.get("status")
-    if wanted not in ("paused", "active") or not 0 < len(endpoint) <= MAX_URL_CHARACTERS:
-        raise InvalidParameterValue("The form needs an endpoint and a status (paused or active).")
+    if wanted not in DONE or not 0 < len(endpoint) <= MAX_URL_CHARACTERS:
+        raise InvalidParameterValue("The form needs an endpoint and a status (paused, active or again).")
     operation = (endpoints.pause_endpoint if wanted == "paused" else endpoints.resume_endpoint)(endpoint, page.context)
     await page.act(operation)
-    return redirect(f"/console/deliveries?done={'paused' if wanted == 'paused' else 'resumed'}")
+    return redirect(f"/console/deliveries?done={DONE[wanted]}")
 
 
 @act("/console/deliveries/test", right=right_of(send_test))

@@ -12,9 +12,7 @@ from penstock.management.attention import (
     Concern,
     JudgedQueue,
     find_concerns,
-    find_hidden,
     read_attention,
-    read_other_concerns,
 )
 from penstock.management.metrics.operations import read_account_minutes
 from penstock.management.rights import right_of
@@ -23,7 +21,7 @@ from penstock.verdicts import Kind
 from penstock_web.console.charts import Chart, draw_counts
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.rendering import plural, seconds
-from penstock_web.console.resources import read_shared
+from penstock_web.console.resources import read_others, read_shared
 from penstock_web.console.responses import show_page
 from penstock_web.console.screen import screen
 from penstock_web.report.charts import ChartPeriod, Series
@@ -62,14 +60,13 @@ async def overview(page: CurrentPage) -> Response:
     """Shows problems, the last hour and totals."""
     await page.refresh()
     judged = await read_shared(page)
-    hidden = find_hidden(page.context)
-    others = await page.read(("concerns", hidden), lambda: read_other_concerns(page.context))
+    others = await read_others(page)
     minutes = await page.read(("traffic",), lambda: read_traffic(page.context))
     items = show_concerns(find_concerns(judged.queues, others), judged.queues)
     return show_page(
         page, "overview.html", total=judged.total, items=items[:MAX_ITEMS], number=len(items),
         bad=sum(item.concern.level == "bad" for item in items), busiest=find_busiest(judged.queues),
-        traffic=draw_traffic(minutes, judged.total.read_at),
+        traffic=draw_traffic(minutes, judged.total.read_at), may_create=page.may_ever("sqs:CreateQueue"),
     )  # fmt: skip
 
 
