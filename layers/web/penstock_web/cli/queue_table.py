@@ -55,7 +55,7 @@ COLUMNS: Final = {
 }
 _TITLES: Final = {name: column.title for name, column in COLUMNS.items()} | {"empty": "empty", "why": "why"}
 _DISPENSABLE: Final = ("empty", "delayed", "in_flight", "why", "out", "in", "oldest")
-"""The columns that a narrow terminal does not show, in the order in which they disappear."""
+"""The columns that a narrow terminal does not show if they do not fit, the least important first."""
 _LEAST: Final = {"queue": 40, "why": 32}
 """The least widths of columns that are shortened, if a text is longer."""
 _GAP: Final = 2
@@ -161,13 +161,12 @@ class QueueTable:
 
     def _fitting(self, widths: dict[str, int], width: int) -> list[str]:
         """Returns the names of the columns that fit. Keeps the column by which the table is sorted."""
-        shown = list(widths)
-        for name in _DISPENSABLE:
-            if sum(min(widths[name], _LEAST.get(name, width)) + _GAP for name in shown) - _GAP <= width:
-                break
-            if name != self.order:
-                shown.remove(name)
-        return shown
+        needed = {name: min(known, _LEAST.get(name, width)) + _GAP for name, known in widths.items()}
+        shown = {name for name in widths if name not in _DISPENSABLE or name == self.order}
+        for name in reversed(_DISPENSABLE):
+            if sum(needed[each] for each in shown | {name}) - _GAP <= width:
+                shown.add(name)
+        return [name for name in widths if name in shown]
 
     def describe_rows(self) -> list[dict[str, object]]:
         """Returns the rows in the chosen order for a table in a file."""
