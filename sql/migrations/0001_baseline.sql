@@ -658,6 +658,7 @@ create table queue.topic (
         generated always as (coalesce((attributes ->> 'ContentBasedDeduplication')::boolean, false)) stored,
     deduplicates_groups boolean not null
         generated always as (coalesce(attributes ->> 'FifoThroughputScope', 'Topic') = 'MessageGroup') stored,
+    archive_id bigint,              -- the bus_id of the archive; null: the topic has no ArchivePolicy
     unique (account_id, region, name)
 );
 
@@ -685,6 +686,7 @@ create table queue.subscription (
     dead_letter_queue_allowed boolean not null default true,
     principal text,
     mail_refusals int not null default 0,
+    archive_id bigint,              -- the archive from which the subscription receives; null: it receives publications
     unique (topic_id, protocol, endpoint)
 );
 comment on column queue.subscription.target_allowed is
@@ -1643,6 +1645,8 @@ create table queue.event_bus (
     request_hash text,              -- the hash of the request with client_token
     created_at timestamptz not null default clock_timestamp(),
     updated_at timestamptz not null default clock_timestamp(),
+    -- The topic whose archive this is. An archive has the topic's ARN, and a name that no other bus can have.
+    topic_id int unique references queue.topic on delete cascade,
     unique (account_id, region, name)
 );
 
@@ -1805,7 +1809,7 @@ create index event_retry_due_at on queue.event_retry (bus_id, due_at) where carr
 create index event_retry_carried on queue.event_retry (subscriber_id, due_at, retry_id) where carrier is not null;
 create index event_retry_group on queue.event_retry (subscriber_id, group_key, retry_id);
 
--- What became of the events of subscribers. A worker adds its counts every few seconds; a crash loses them.
+-- The outcomes of the events of subscribers. A worker adds its counts every few seconds; a crash loses them.
 create table queue.event_outcome (
     bus_id bigint not null,
     subscriber_id bigint not null,
@@ -1820,6 +1824,20 @@ create table queue.event_outcome (
     error_message text,
     primary key (bus_id, subscriber_id)
 );
+
+-- Replays of archived messages to subscriptions (ReplayPolicy). A row stays after the end of its replay, for
+-- ReplayStatus. A worker that delivers has locked the subscription's row.
+create table queue.topic_replay (
+    subscription_id uuid primary key references queue.subscription on delete cascade,
+    replay_id bigint not null generated always as identity,
+    archive_id bigint not null,
+    starts_at timestamptz not null,
+    ends_at timestamptz,                -- null: the replay ends when it has caught up with the publications
+    status text not null default 'Pending' check (status in ('Pending', 'In progress', 'Completed', 'Failed')),
+    page bigint not null,               -- the last page that has been delivered
+    due_at timestamptz not null default clock_timestamp()
+) with (fillfactor = 50);
+create index topic_replay_due on queue.topic_replay (archive_id, due_at) where status in ('Pending', 'In progress');
 
 
 -- Compression --------------------------------------------------------------------------------------------------------

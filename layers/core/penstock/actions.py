@@ -241,7 +241,7 @@ ACTIONS: tuple[Action[Any, Any], ...] = (
            sns.GetSubscriptionAttributesResult, penstock.sns.subscriptions.get_subscription_attributes,
            resources.use_subscription),
     Action("sns", "SetSubscriptionAttributes", sns.SetSubscriptionAttributesRequest, None,
-           penstock.sns.subscriptions.set_subscription_attributes, resources.use_subscription),
+           penstock.sns.subscriptions.set_subscription_attributes, resources.use_changed_subscription),
     Action("sns", "Publish", sns.PublishRequest, sns.PublishResult, penstock.sns.publishing.publish.publish,
            resources.use_publication_target),
     Action("sns", "PublishBatch", sns.PublishBatchRequest, sns.PublishBatchResult,

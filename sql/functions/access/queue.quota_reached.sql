@@ -44,7 +44,8 @@ begin
             select count(*) from (
                 select from queue.event_source_mapping m where m.account_id = p_account_id limit p_max) k)
         when 'event_buses' then (
-            select count(*) from (select from queue.event_bus b where b.account_id = p_account_id limit p_max) k)
+            select count(*) from (
+                select from queue.event_bus b where b.account_id = p_account_id and b.topic_id is null limit p_max) k)
         when 'event_subscribers' then (
             select count(*) from (
                 select from queue.event_bus b join queue.event_subscriber s using (bus_id)

@@ -58,15 +58,15 @@ begin
         when v_id is null then 'ResourceNotFound' when v_in_use <> '{}' then 'ResourceInUse' end, v_in_use;
 end $$;
 
--- queue.list_event_buses: returns an account's buses in a region as JSON, by name. `p_after` restricts the result to
--- later names. Null means all names.
+-- queue.list_event_buses: returns an account's buses in a region as JSON, by name, without the archives of topics.
+-- `p_after` restricts the result to later names. Null means all names.
 create or replace function queue.list_event_buses(
     p_account_id text, p_region text, p_name_prefix text, p_after text, p_limit int)
 returns table (bus jsonb)
 language sql as $$
 select queue.show_event_bus(b) from queue.event_bus b
 where b.account_id = p_account_id and b.region = p_region and starts_with(b.name, coalesce(p_name_prefix, ''))
-    and b.name > coalesce(p_after, '')
+    and b.name > coalesce(p_after, '') and b.topic_id is null
 order by b.name limit p_limit
 $$;
 

@@ -1,7 +1,7 @@
 -- Reads of the state of event buses and of their subscribers. Every read is an index probe or a count of few rows.
 
 -- queue.observe_event_buses: returns an account's buses as JSON by column (queue.show_event_bus) in the order of their
--- names, with their counts.
+-- names, with their counts, without the archives of topics.
 --   `p_name` restricts the result to one name, and `p_after` to later names. Null means all.
 --   `published` counts the events since the creation of the bus; `events` and `bytes` are those that it retains. All
 --     three omit events that sequence_events has not read yet.
@@ -32,7 +32,7 @@ left join lateral (
     where p.bus_id = b.bus_id and p.sequenced_at >= queue.read_window_start(b)
     order by p.sequenced_at, p.page limit 1) f on true
 where b.account_id = p_account_id and b.region = p_region and (p_name is null or b.name = p_name)
-    and b.name > coalesce(p_after, '')
+    and b.name > coalesce(p_after, '') and b.topic_id is null
 order by b.name limit p_limit
 $$;
 

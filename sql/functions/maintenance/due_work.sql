@@ -6,8 +6,9 @@
 --   `changes` is the result of count_changes.
 --   `due` contains the names of these notifications: `deliveries` means that a delivery is due. `schedules` means that
 --     a schedule or a retry is due. `move-tasks` means that a message move task runs and does not wait for a user to
---     continue it. `events` means that event buses have events or retries to deliver. `maintenance` means that the
---     retention of a measured message is over, that ids still have to jump, or that a deletion can no longer be undone.
+--     continue it. `events` means that event buses have events or retries to deliver, or that archives have replays.
+--     `maintenance` means that the retention of a measured message is over, that ids still have to jump, or that a
+--     deletion can no longer be undone.
 --   `expiry_ms` is the time until the next measured message's retention is over, or null if that takes more than a day.
 -- A call costs 0.5 ms and reads queue.measurement. Uses the indexes outgoing_delivery_due, delivery_endpoint_next_at,
 -- schedule_due, schedule_retry_due, move_task_running and pending_deletion_deleted_at.
@@ -43,6 +44,7 @@ begin
             or exists (
                 select from queue.event_bus b cross join lateral (
                     select from queue.event_retry r where r.bus_id = b.bus_id and r.due_at <= v_now limit 1) r)
+            or exists (select from queue.topic_replay r where queue.is_replay_due(r))
             then 'events' end,
         case when v_expiry < '0'
             or exists (select from queue.late_id_jump)

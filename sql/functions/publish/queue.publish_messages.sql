@@ -67,6 +67,9 @@ begin
         v_accepted := array(
             select u.p from unnest(v_publications) with ordinality u(p, n) where u.p -> 'error' is null order by u.n);
     end if;
+    if v_topic.archive_id is not null then
+        perform queue.archive_publications(v_topic, v_accepted);
+    end if;
     perform queue.fan_out(v_topic, v_accepted, p_signature_version <> 'none');
     return query
     select v_numbers[u.n], u.p ->> 'message_id', (u.p ->> 'sequence_number')::bigint,

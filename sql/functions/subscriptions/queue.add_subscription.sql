@@ -14,6 +14,7 @@
 -- While a subscription is pending, every call asks the endpoint again to confirm, with a new token that is valid for
 -- two days. A call asks an e-mail address at most once an hour, and only if no earlier mail waits. The errors are:
 --   `NotFound` means that the topic does not exist.
+--   `NoArchive` means that p_attributes has a ReplayPolicy, and the topic has no archive.
 --   `PolicyChanged` means that a policy differs from p_policies.
 --   `SubscriptionExists` means that the existing subscription has other attributes.
 --   `SubscriptionLimitExceeded` means that a FIFO topic has 100 subscriptions.
@@ -48,8 +49,11 @@ begin
         select * into v_subscription from queue.subscription s
         where s.topic_id = v_topic.topic_id and s.protocol = p_protocol and s.endpoint = p_endpoint for update;
         exit when found;
-        v_error := queue.subscription_refusal(v_topic, p_protocol, p_owner, p_filter, p_topic_filters,
-            p_account_filters);
+        v_error := case
+            when nullif(p_attributes ->> 'ReplayPolicy', '') is not null and v_topic.archive_id is null
+            then 'NoArchive'
+            else queue.subscription_refusal(v_topic, p_protocol, p_owner, p_filter, p_topic_filters,
+                p_account_filters) end;
         if v_error is not null then
             return query select null::text, false, v_error;
             return;
@@ -60,7 +64,12 @@ begin
             p_endpoint, p_attributes, p_filter, p_token is null, p_principal)
         on conflict (topic_id, protocol, endpoint) do nothing
         returning * into v_subscription;
-        exit when found;
+        if found then
+            if nullif(p_attributes ->> 'ReplayPolicy', '') is not null then
+                perform queue.start_replay(v_topic, p_subscription_id);
+            end if;
+            exit;
+        end if;
     end loop;
     if queue.differing_attribute(p_defaults || v_subscription.attributes, p_attributes) is not null then
         return query select v_subscription.arn, v_subscription.confirmed, 'SubscriptionExists'::text;

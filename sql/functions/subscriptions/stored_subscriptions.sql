@@ -1,13 +1,14 @@
 -- Reads and changes of stored subscriptions.
 
--- queue.describe_subscription: returns a subscription with its attributes as the user wrote them, and its topic's
--- delivery policy. Returns no row for an unknown subscription.
+-- queue.describe_subscription: returns a subscription with its attributes as the user wrote them, its topic's delivery
+-- policy, and the status of its replay, if it has a ReplayPolicy. Returns no row for an unknown subscription.
 create or replace function queue.describe_subscription(p_arn text)
 returns table (attributes text, owner text, protocol text, endpoint text, topic_arn text, confirmed boolean,
-    authenticated boolean, topic_delivery_policy text, principal text)
+    authenticated boolean, topic_delivery_policy text, principal text, replay_status text)
 language sql stable as $$
 select s.attributes::text, s.owner, s.protocol, s.endpoint, t.arn, s.confirmed, s.authenticates_unsubscribe,
-    t.attributes ->> 'DeliveryPolicy', s.principal
+    t.attributes ->> 'DeliveryPolicy', s.principal,
+    (select r.status from queue.topic_replay r where r.subscription_id = s.subscription_id)
 from queue.subscription s join queue.topic t on t.topic_id = s.topic_id
 where s.arn = p_arn
 $$;
@@ -119,8 +120,10 @@ end $$;
 --   `p_known` contains the attributes that the caller read, from which the caller compiled p_filter.
 --   `p_policies` is the policy by which the caller decided that the queue of a new RedrivePolicy lets the topic send
 --     (policies_changed).
---   `error` is NotFound, Changed, FilterPolicyLimitExceeded or null. Changed means that the attributes differ from
---     p_known, or the policy from p_policies.
+--   `error` is NotFound, Changed, FilterPolicyLimitExceeded, NoArchive or null. Changed means that the attributes
+--     differ from p_known, or the policy from p_policies. NoArchive means that the topic of a new ReplayPolicy has no
+--     archive.
+-- A ReplayPolicy in p_attributes takes a shared lock on the topic's row before the lock of the subscription's row.
 create or replace function queue.set_subscription_attributes(
     p_arn text, p_known jsonb, p_attributes jsonb, p_filter jsonb, p_topic_filters int, p_account_filters int,
     p_policies jsonb)
@@ -128,11 +131,16 @@ returns table (error text)
 language plpgsql as $$
 declare
     v_subscription queue.subscription;
+    v_topic queue.topic;
     v_error text;
 begin
     if queue.policies_changed(p_policies) then
         return query select 'Changed'::text;
         return;
+    end if;
+    if p_attributes ? 'ReplayPolicy' then
+        -- The condition removes `:` and the subscription's id from the ARN.
+        select * into v_topic from queue.topic t where t.arn = left(p_arn, -37) for share;
     end if;
     select * into v_subscription from queue.subscription s where s.arn = p_arn for update;
     v_error := case
@@ -140,12 +148,16 @@ begin
         when v_subscription.attributes <> p_known then 'Changed'
         when p_filter is not null and v_subscription.filter is null and queue.filter_limit_reached(
             v_subscription.topic_id, v_subscription.owner, p_topic_filters, p_account_filters)
-            then 'FilterPolicyLimitExceeded' end;
+            then 'FilterPolicyLimitExceeded'
+        when p_attributes ->> 'ReplayPolicy' is not null and v_topic.archive_id is null then 'NoArchive' end;
     if v_error is null then
         update queue.subscription s
         set attributes = jsonb_strip_nulls(s.attributes || p_attributes), filter = p_filter,
             dead_letter_queue_allowed = s.dead_letter_queue_allowed or p_attributes ? 'RedrivePolicy'
         where s.arn = p_arn;
+        if v_topic.topic_id is not null then
+            perform queue.start_replay(v_topic, v_subscription.subscription_id);
+        end if;
     end if;
     return query select v_error;
 end $$;

@@ -1,13 +1,18 @@
 -- Reads and changes of topics.
 
--- queue.drop_topic: deletes a topic and its subscriptions. `dropped` says whether the topic existed. The worker still
--- delivers earlier messages. The function maintain_topics removes the topic's deduplication ids. A new topic with the
--- same name does not use these ids.
-create or replace function queue.drop_topic(p_arn text) returns table (dropped boolean)
+-- queue.drop_topic: deletes a topic and its subscriptions. `dropped` says whether the function deleted the topic. The
+-- worker still delivers earlier messages. The function maintain_topics removes the topic's deduplication ids. A new
+-- topic with the same name does not use these ids.
+--   `error` is InvalidState for a topic with an archive, otherwise null.
+create or replace function queue.drop_topic(p_arn text) returns table (dropped boolean, error text)
 language plpgsql as $$
+declare
+    v_dropped boolean;
 begin
-    delete from queue.topic t where t.arn = p_arn;
-    return query select found;
+    delete from queue.topic t where t.arn = p_arn and t.archive_id is null;
+    v_dropped := found;
+    return query select v_dropped, case when not v_dropped and exists (select from queue.topic t where t.arn = p_arn)
+        then 'InvalidState' end;
 end $$;
 
 -- queue.replace_topic_policy: replaces a topic's access policy if the policy still is p_old. Null means the default
@@ -22,14 +27,17 @@ begin
     return query select found;
 end $$;
 
--- queue.describe_topic: returns a topic's attributes and tags as JSON texts, and the numbers of its confirmed and
--- pending subscriptions. Returns no row for an unknown topic.
+-- queue.describe_topic: returns a topic's attributes and tags as JSON texts, the numbers of its confirmed and pending
+-- subscriptions, and the time of the oldest message that its archive can have, or null if it has no archive. Returns no
+-- row for an unknown topic.
 create or replace function queue.describe_topic(p_arn text)
-returns table (attributes text, tags text, confirmed bigint, pending bigint)
+returns table (attributes text, tags text, confirmed bigint, pending bigint, archived_since_ms bigint)
 language sql stable as $$
 select t.attributes::text, t.tags::text,
     (select count(*) from queue.subscription s where s.topic_id = t.topic_id and s.confirmed),
-    (select count(*) from queue.subscription s where s.topic_id = t.topic_id and not s.confirmed)
+    (select count(*) from queue.subscription s where s.topic_id = t.topic_id and not s.confirmed),
+    (select queue.epoch_ms(greatest(b.retained_since, clock_timestamp() - make_interval(days => b.retention_days)))
+    from queue.event_bus b where b.bus_id = t.archive_id)
 from queue.topic t where t.arn = p_arn
 $$;
 
@@ -87,6 +95,7 @@ begin
     on conflict do nothing
     returning * into v_topic;
     if found then
+        perform queue.store_topic_archive(v_topic);
         return query select v_topic.arn, true, null::text, null::text;
         return;
     end if;
@@ -103,11 +112,12 @@ end $$;
 --   `NotFound` means that the topic does not exist.
 --   `LargeMessages` means that the MaximumMessageSize exceeds 256 KiB. A topic for such large messages can have at most
 --     100 subscriptions, of queues, Firehose or Lambda (SetTopicAttributes, API reference).
--- Locks the topic's row. The function add_subscription takes a shared lock on this row.
+-- Locks the topic's row. The functions add_subscription and set_subscription_attributes take a shared lock on this row.
 create or replace function queue.change_topic(p_arn text, p_attributes jsonb) returns table (error text)
 language plpgsql as $$
 declare
     v_topic_id int;
+    v_topic queue.topic;
 begin
     select t.topic_id into v_topic_id from queue.topic t where t.arn = p_arn for update;
     if v_topic_id is null then
@@ -119,7 +129,43 @@ begin
         return query select 'LargeMessages'::text;
     else
         update queue.topic t set attributes = jsonb_strip_nulls(t.attributes || p_attributes)
-        where t.topic_id = v_topic_id;
+        where t.topic_id = v_topic_id returning * into v_topic;
+        if p_attributes ? 'ArchivePolicy' then
+            perform queue.store_topic_archive(v_topic);
+        end if;
         return query select null::text;
+    end if;
+end $$;
+
+-- queue.store_topic_archive: creates, changes or deletes the archive of a topic according to its ArchivePolicy. The end
+-- of an archive ends its replays, and the subscriptions receive publications again. The caller has locked the topic.
+create or replace function queue.store_topic_archive(p_topic queue.topic) returns void
+language plpgsql as $$
+declare
+    v_days int := nullif(p_topic.attributes ->> 'ArchivePolicy', '')::jsonb ->> 'MessageRetentionPeriod';
+    v_archive_id bigint;
+begin
+    if v_days is null then
+        update queue.topic t set archive_id = null where t.topic_id = p_topic.topic_id and t.archive_id is not null;
+        if found then
+            -- Waits for the steps of the replays.
+            perform from queue.subscription s where s.topic_id = p_topic.topic_id order by s.subscription_id for update;
+            update queue.subscription s set archive_id = null
+            where s.topic_id = p_topic.topic_id and s.archive_id is not null;
+            update queue.topic_replay r set status = 'Failed'
+            where r.archive_id = p_topic.archive_id and r.status in ('Pending', 'In progress');
+            delete from queue.event_bus b where b.topic_id = p_topic.topic_id;
+        end if;
+    elsif p_topic.archive_id is not null then
+        perform queue.update_event_bus(p_topic.arn, jsonb_build_object('retention_days', v_days));
+    else
+        insert into queue.event_bus (account_id, region, name, arn, retention_days, topic_id)
+        values (p_topic.account_id, p_topic.region, 'sns/' || p_topic.name, p_topic.arn, v_days, p_topic.topic_id)
+        returning bus_id into v_archive_id;
+        update queue.topic t set archive_id = v_archive_id where t.topic_id = p_topic.topic_id;
+        perform queue.notify_processes('events');   -- The workers begin to wait for publications.
+    end if;
+    if v_days is not null then
+        perform queue.add_event_partitions(queue.retention_class(v_days));
     end if;
 end $$;

@@ -199,6 +199,23 @@ def test_a_number_of_the_sms_sandbox_needs_the_right_to_publish_to_phone_numbers
     Sns(owner).client.delete_sms_sandbox_phone_number(**number)
 
 
+@pytest.mark.parametrize("sqs", ["container-json", "lambda-query"], indirect=True)
+def test_a_replay_needs_the_right_to_replay_events(owner: Sqs, user: MakeUser) -> None:
+    """Penstock chose this rule, because a ReplayPolicy reads messages from before the subscription."""
+    topic = Sns(owner).create_fifo(ArchivePolicy='{"MessageRetentionPeriod":"1"}')
+    policy = '{"PointType":"Timestamp","StartingPoint":"2026-01-01T00:00:00Z"}'
+    everything, replay = allow("sns:*"), allow("penstock:ReplayEvents", resource=topic)
+    new = {"TopicArn": topic, "Protocol": "sqs", "Endpoint": owner.arn(owner.create())}
+    replaying = {**new, "Attributes": {"ReplayPolicy": policy}}
+    for policies in ((everything,), (replay,)):
+        assert Sns(user(*policies)).refusal("subscribe", **replaying)[:2] == ("AuthorizationError", 403)
+    subscription = Sns(user(everything)).client.subscribe(**new)["SubscriptionArn"]
+    change = {"SubscriptionArn": subscription, "AttributeName": "ReplayPolicy", "AttributeValue": policy}
+    for policies in ((everything,), (replay,)):
+        assert Sns(user(*policies)).refusal("set_subscription_attributes", **change)[:2] == ("AuthorizationError", 403)
+    Sns(user(everything, replay)).client.set_subscription_attributes(**change)
+
+
 def test_endpoints_of_mobile_apps_are_their_accounts(
     owner: Sqs, user: MakeUser, keys: dict[str, tuple[str, str]]
 ) -> None:

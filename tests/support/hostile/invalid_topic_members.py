@@ -98,7 +98,7 @@ def topic_attribute(rng: Random) -> tuple[str, str]:
         ("DisplayName", "a\x00b"), ("KmsMasterKeyId", "\x00"), ("Policy", access_policy(rng)),
         ("DeliveryPolicy", delivery_policy(rng)), ("HTTPSuccessFeedbackSampleRate", rng.choice(("101", "x", "-1"))),
         ("FifoTopic", "true"), ("ContentBasedDeduplication", "true"), ("FifoThroughputScope", "Topic"),
-        ("ArchivePolicy", "{}"), ("TopicArn", "x"), (text(rng, ANYTHING), "1"), ("displayname", "x"),
+        ("ArchivePolicy", "[]"), ("TopicArn", "x"), (text(rng, ANYTHING), "1"), ("displayname", "x"),
     ))  # fmt: skip
 
 

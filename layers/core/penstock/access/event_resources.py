@@ -12,10 +12,7 @@ from typing import Protocol
 from penstock.aws.bus_arn import BUS, SOURCE, SUBSCRIBER
 
 from .policy.conditions import METADATA
-from .resources import ACCOUNT_USE, ANY, ResourceContext, Use, Uses
-
-REPLAY = ("penstock", "ReplayEvents")
-"""The right to create a subscriber that starts in the past, because it reads events from before its creation."""
+from .resources import ACCOUNT_USE, ANY, REPLAY, ResourceContext, Use, Uses
 
 
 class _New(Protocol):

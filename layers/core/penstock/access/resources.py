@@ -66,6 +66,8 @@ class Use(NamedTuple):
 Uses = Iterable[Use]
 ACCOUNT_USE = Use(ANY, is_owned=False)
 PHONE_USE = Use(ANY, is_owned=False, action=("penstock", "PublishToPhoneNumber"))
+REPLAY = ("penstock", "ReplayEvents")
+"""The right to read events or messages from the past, by a subscriber of a bus or by a ReplayPolicy."""
 
 
 # --- every service ---------------------------------------------------------------------------------------------------
@@ -193,6 +195,11 @@ class _WithEndpointArn(Protocol):
 
 class _NewSubscription(_WithTopicArn, Protocol):
     protocol: str
+    attributes: Mapping[str, str] | None
+
+
+class _ChangedSubscription(_WithSubscriptionArn, Protocol):
+    attribute_name: str
 
 
 class _Publication(Protocol):
@@ -214,9 +221,14 @@ def use_topic(request: _WithTopicArn, _: ResourceContext) -> Uses:
 
 
 def use_subscribed_topic(request: _NewSubscription, _: ResourceContext) -> Uses:
-    """Returns the topic and, for text messages, the permission to send to a phone number."""
-    uses = _use_if(request.topic_arn, is_known=parse_topic_arn(request.topic_arn) is not None)
-    return [*uses, PHONE_USE] if request.protocol == "sms" else uses
+    """Returns the topic. Also returns the permission to send to a phone number for text messages, and the right to
+    replay for a ReplayPolicy."""
+    uses = list(_use_if(request.topic_arn, is_known=parse_topic_arn(request.topic_arn) is not None))
+    if request.protocol == "sms":
+        uses.append(PHONE_USE)
+    if "ReplayPolicy" in (request.attributes or {}):
+        uses.append(Use(request.topic_arn, is_owned=False, action=REPLAY))
+    return uses
 
 
 def use_phone(_: object, __: ResourceContext) -> Uses:
@@ -231,6 +243,15 @@ def use_tagged_topic(request: _WithResourceArn, _: ResourceContext) -> Uses:
 def use_subscription(request: _WithSubscriptionArn, _: ResourceContext) -> Uses:
     arn = request.subscription_arn or ""
     return _use_if(arn, is_known=parse_topic_of_subscription(arn) is not None)
+
+
+def use_changed_subscription(request: _ChangedSubscription, context: ResourceContext) -> Uses:
+    """Returns the subscription, and for a ReplayPolicy the right to replay the messages of its topic."""
+    uses = list(use_subscription(request, context))
+    if request.attribute_name == "ReplayPolicy":
+        topic = parse_topic_of_subscription(request.subscription_arn or "")
+        uses.append(Use(ANY if topic is None else str(topic), is_owned=False, action=REPLAY))
+    return uses
 
 
 def use_application(request: _WithApplicationArn, _: ResourceContext) -> Uses:

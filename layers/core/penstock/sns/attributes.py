@@ -15,10 +15,12 @@ from penstock.access.topic_actions import OWNER_ACTIONS
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.json_text import decode_json
 from penstock.aws.sns_arn import TopicArn
+from penstock.documents.times import format_timestamp
 from penstock.errors import KMS_KEYS_REFUSED
 from penstock.limits.queue_limits import MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES
 from penstock.sqs.validation import encode_text
 
+from .archive_policies import ARCHIVE, REPLAY, check_archive_policy, check_replay_policy, remove_empty_policy
 from .delivery_policy import (
     check_delivery_policy,
     check_topic_policy,
@@ -28,6 +30,7 @@ from .delivery_policy import (
 from .errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from penstock.postgres.statements.sns.topics import TopicRow
     from penstock.settings import Settings
 
 Check = Callable[[str], bool]
@@ -49,10 +52,6 @@ def _check_json_object(value: str) -> bool:
 
 def _accept_anything(_value: str) -> bool:
     return True
-
-
-def _accept_nothing(value: str) -> bool:
-    return value == ""
 
 
 def _is_boolean(value: str) -> bool:
@@ -91,7 +90,7 @@ FIFO_TOPIC: Mapping[str, Check] = {
     "FifoTopic": _BOOLEAN,
     "ContentBasedDeduplication": _BOOLEAN,
     "FifoThroughputScope": _accept_only("Topic", "MessageGroup"),
-    "ArchivePolicy": _accept_nothing,
+    ARCHIVE: _accept_anything,  # check_archive_policy checks it
 }
 SUBSCRIPTION: Mapping[str, Check] = {
     "DeliveryPolicy": _check_json_object,
@@ -100,7 +99,7 @@ SUBSCRIPTION: Mapping[str, Check] = {
     "RawMessageDelivery": _is_boolean,
     "RedrivePolicy": _accept_anything,  # check_redrive_policy checks it
     "SubscriptionRoleArn": _accept_anything,
-    "ReplayPolicy": _accept_nothing,
+    REPLAY: _accept_anything,  # check_replay_policy checks it
 }
 
 # Source: "Amazon SNS raw message delivery" (SNS Developer Guide).
@@ -108,17 +107,14 @@ RAW_PROTOCOLS = ("sqs", "http", "https", "firehose")
 BOOLEANS = frozenset(("FifoTopic", "ContentBasedDeduplication", "RawMessageDelivery"))
 
 
-def format_booleans(attributes: Mapping[str, str]) -> dict[str, str]:
-    """Converts values of boolean attributes to lower case. Clients can write any case (`True`)."""
-    return {name: value.lower() if name in BOOLEANS else value for name, value in attributes.items()}
+def normalize_values(attributes: Mapping[str, str]) -> dict[str, str]:
+    """Converts values of boolean attributes to lower case, because clients can write any case (`True`). Converts empty
+    policies of archives and replays to empty strings."""
+    return {
+        name: value.lower() if name in BOOLEANS else remove_empty_policy(name, value)
+        for name, value in attributes.items()
+    }
 
-
-NOT_SUPPORTED = {
-    "ArchivePolicy": "ArchivePolicy: message archiving is not supported yet",
-    "ReplayPolicy": "ReplayPolicy: message replay is not supported yet",
-}
-"""The error texts for attributes that Penstock does not support yet. The texts are Penstock's, because AWS does not
-publish error texts for the attributes."""
 
 _REASONS = {
     "RawMessageDelivery": "Invalid value [{}]. Must be true or false.",
@@ -139,11 +135,13 @@ def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
         if name in FIFO_TOPIC and name != "FifoTopic" and not fifo:
             raise InvalidParameter.named(f"{name}: can only be set for FIFO topics")
         if encode_text(value) is None or not known[name](value):
-            raise InvalidParameter.named(NOT_SUPPORTED.get(name, name))
+            raise InvalidParameter.named(name)
         if name == "Policy" and value:
             _check_access_policy(value)
         if name == "DeliveryPolicy" and value:
             check_topic_policy(value)
+        if name == ARCHIVE:
+            check_archive_policy(value)
 
 
 def _check_access_policy(text: str) -> None:
@@ -191,15 +189,16 @@ def build_default_policy(arn: TopicArn) -> str:
     return msgspec.json.encode(policy).decode()
 
 
-def show_topic(arn: TopicArn, stored: Mapping[str, str], confirmed: int, pending: int) -> dict[str, str]:
-    """Returns the result of GetTopicAttributes: set attributes, derived attributes, and counts."""
+def show_topic(arn: TopicArn, stored: Mapping[str, str], topic: "TopicRow") -> dict[str, str]:
+    """Returns the result of GetTopicAttributes: set attributes, derived attributes, and counts. `stored` are the
+    attributes that were set."""
     values = {
         "TopicArn": str(arn),
         "Owner": arn.account_id,
         "DisplayName": "",
         "Policy": build_default_policy(arn),
-        "SubscriptionsConfirmed": str(confirmed),
-        "SubscriptionsPending": str(pending),
+        "SubscriptionsConfirmed": str(topic.confirmed),
+        "SubscriptionsPending": str(topic.pending),
         "SubscriptionsDeleted": "0",
         "EffectiveDeliveryPolicy": msgspec.json.encode(
             compute_effective_topic_policy(stored.get("DeliveryPolicy"))
@@ -207,6 +206,8 @@ def show_topic(arn: TopicArn, stored: Mapping[str, str], confirmed: int, pending
     }
     if arn.fifo:
         values["ContentBasedDeduplication"] = "false"
+    if topic.archived_since_ms is not None:
+        values["BeginningArchiveTime"] = format_timestamp(topic.archived_since_ms)
     stored = {name: value for name, value in stored.items() if value}
     if stored.get("DeliveryPolicy"):
         stored = {**stored, "DeliveryPolicy": show_topic_policy(stored["DeliveryPolicy"])}
@@ -221,9 +222,9 @@ def check_subscription_attributes(attributes: Mapping[str, str], protocol: str) 
             raise InvalidParameter.named("AttributeName")
         if encode_text(value) is None or not SUBSCRIPTION[name](value):
             reason = _REASONS.get(name, "Invalid value [{}]").format(value[:64])
-            raise InvalidParameter.named(NOT_SUPPORTED.get(name, f"{name}: {reason}"))
-        if name == "RedrivePolicy":
-            check_redrive_policy(value)
+            raise InvalidParameter.named(f"{name}: {reason}")
+        if name in POLICY_CHECKS:
+            POLICY_CHECKS[name](value)
         if name == "RawMessageDelivery" and value.lower() == "true" and protocol not in RAW_PROTOCOLS:
             raise InvalidParameter.named(f"Delivery protocol [{protocol}] does not support raw message delivery.")
         if name == "DeliveryPolicy" and value and protocol not in ("http", "https"):
@@ -247,6 +248,13 @@ def check_redrive_policy(text: str) -> None:
         raise InvalidParameter.named("RedrivePolicy: Missing deadLetterTargetArn attribute")
     if not isinstance(target, str) or parse_queue_arn(target) is None:
         raise InvalidParameter.named("RedrivePolicy: deadLetterTargetArn is an invalid arn")
+
+
+POLICY_CHECKS: Mapping[str, Callable[[str], None]] = {
+    "RedrivePolicy": check_redrive_policy,
+    REPLAY: check_replay_policy,
+}
+"""The checks of the policies of subscriptions of every protocol. A check raises InvalidParameter."""
 
 
 def _decode_json(text: str | None) -> Any:

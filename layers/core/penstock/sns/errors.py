@@ -114,6 +114,15 @@ class Throttled(SnsError):
     retry_after_seconds = 1
 
 
+class InvalidState(SnsError):
+    """AWS's text for the deletion of a topic with an archive (pulumi/pulumi-aws, issue 4370; aws/aws-cdk, pull request
+    37113)."""
+
+    json_type = "InvalidStateException"
+    query_code = "InvalidState"
+    default_message = "Invalid state: Cannot delete a topic with an ArchivePolicy"
+
+
 class TopicEmptyBatchRequest(SnsError):
     json_type = "EmptyBatchRequestException"
     query_code = "EmptyBatchRequest"

@@ -98,6 +98,12 @@ def build_fifo_notification(
     return EnvelopeParts(f'",{build_head(members, base_url)[1:]}', tail(attributes), opening)
 
 
+def mark_replayed(envelope: EnvelopeParts) -> EnvelopeParts:
+    """Returns an envelope with the boolean member `Replayed`, before the link."""
+    before, link, after = envelope.head.rpartition('  "UnsubscribeURL" : ')
+    return envelope._replace(head=f'{before}  "Replayed" : true,\n{link}{after}')
+
+
 def build_content(message: str, subject: str | None, at: str) -> dict[str, str]:
     """Returns the members with the published message, its subject and its time."""
     given = {"Message": message, "Timestamp": at}

@@ -35,6 +35,7 @@ from penstock.sqs.validation import encode_text
 from . import attributes as topic_attributes
 from . import envelopes, errors, paging
 from . import types as sns
+from .archive_policies import build_archive_error, check_replaying_topic
 from .delivery_policy import compute_effective_policy, show_policy
 from .filter_policy.compile import NESTED, compile_topic_policy
 from .mobile.platform_endpoints import check_platform_endpoint
@@ -91,7 +92,7 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.
     except errors.InvalidParameter:
         yield from describe_topic(topic)  # AWS checks the topic first
         raise
-    attributes = topic_attributes.format_booleans(given)
+    attributes = topic_attributes.normalize_values(given)
     if request.protocol == "application":
         yield from check_platform_endpoint(endpoint, context)
     endpoint, password = split_password(endpoint) if request.protocol in ("http", "https") else (endpoint, None)
@@ -111,6 +112,8 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.
         )  # fmt: skip
         if row.error is None:
             break
+        if row.error == "NoArchive":
+            raise build_archive_error().within("Attributes")
         if row.error != "PolicyChanged":
             raise build_error(row.error)
     return sns.SubscribeResult(
@@ -126,6 +129,7 @@ def build_error(code: str) -> errors.SnsError:
         "FilterPolicyLimitExceeded": errors.FilterPolicyLimitExceeded(),
         "SubscriptionLimitExceeded": errors.SubscriptionLimitExceeded(),
         "LargeMessages": errors.InvalidParameter.named("TopicArn", LARGE_MESSAGES),
+        "NoArchive": build_archive_error(),
     }.get(code, errors.NotFound())
 
 
@@ -257,12 +261,14 @@ def set_subscription_attributes(request: sns.SetSubscriptionAttributesRequest, c
 
 def replace_attributes(arn: str, given: Mapping[str, str], context: Context) -> Operation[None]:
     """Replaces attributes of a subscription in one transaction. An empty value removes an attribute."""
-    values = topic_attributes.format_booleans(given)
+    values = topic_attributes.normalize_values(given)
     error: str | None = "Changed"
     while error == "Changed":
         found = yield from describe_subscription(arn, context)
         topic_attributes.check_subscription_attributes(given, found.protocol)
-        check_dead_letter_type(values, found.protocol, found.endpoint, find_topic(arn, context))
+        topic = find_topic(arn, context)
+        check_dead_letter_type(values, found.protocol, found.endpoint, topic)
+        check_replaying_topic(values, topic)
         stored = _text.decode(found.attributes)
         changed = {key: text for key, text in {**stored, **values}.items() if text}
         new = encode_jsonb({name: value or None for name, value in values.items()})
@@ -273,7 +279,7 @@ def replace_attributes(arn: str, given: Mapping[str, str], context: Context) -> 
             (arn, found.attributes, new, compile_changed_filter(changed), *build_limits(context), policies),
         )
         error = row.error
-    if error == "FilterPolicyLimitExceeded":
+    if error in ("FilterPolicyLimitExceeded", "NoArchive"):
         raise build_error(error)
     if error is not None:
         raise errors.NotFound("Subscription does not exist")
@@ -326,6 +332,8 @@ def show_subscription(arn: str, row: SubscriptionRow) -> dict[str, str]:
     if row.protocol in ("http", "https"):
         policy = compute_effective_policy(stored.get("DeliveryPolicy"), row.topic_delivery_policy)
         values["EffectiveDeliveryPolicy"] = encode_jsonb(policy)
+    if row.replay_status is not None:
+        values["ReplayStatus"] = row.replay_status
     return values | stored
 
 
@@ -365,6 +373,7 @@ def check_attributes(attributes: Mapping[str, str], protocol: str, endpoint: str
     try:
         topic_attributes.check_subscription_attributes(attributes, protocol)
         check_dead_letter_type(attributes, protocol, endpoint, topic)
+        check_replaying_topic(topic_attributes.normalize_values(attributes), topic)
         if protocol == "firehose" and not _ROLE(attributes.get("SubscriptionRoleArn", "")):
             raise errors.InvalidParameter.named("SubscriptionRoleArn: the ARN of a role is required")
         return compile_filter(attributes)

@@ -49,7 +49,7 @@ _TAG = re.compile(r"[\w\s.:/=+@-]*").fullmatch
 )
 def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation[sns.CreateTopicResult]:
     """Creates a topic, or returns an existing topic that has every given attribute and tag."""
-    attributes = topic_attributes.format_booleans(request.attributes or {})
+    attributes = topic_attributes.normalize_values(request.attributes or {})
     fifo = attributes.get("FifoTopic") == "true"
     if not is_topic_name(request.name) or is_fifo_name(request.name) != fifo:
         raise errors.InvalidParameter("Invalid parameter: Topic Name", NAME_RULE)
@@ -74,8 +74,11 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
 
 @audited(lambda request, _context: Act("sns:DeleteTopic", request.topic_arn))
 def delete_topic(request: sns.DeleteTopicRequest, context: Context) -> Operation[None]:
-    """Deletes a topic and its subscriptions. A missing topic is ignored."""
-    yield from Call(DROP_TOPIC, (str(read_topic_arn(request.topic_arn, context)),))
+    """Deletes a topic and its subscriptions. A missing topic is ignored. Raises InvalidState for a topic with an
+    archive."""
+    (row,) = yield from Call(DROP_TOPIC, (str(read_topic_arn(request.topic_arn, context)),))
+    if row.error is not None:
+        raise errors.InvalidState
 
 
 def list_topics(request: sns.ListTopicsRequest, context: Context) -> Operation[sns.ListTopicsResult]:
@@ -94,7 +97,7 @@ def get_topic_attributes(
     """Returns all attributes of a topic."""
     arn = read_topic_arn(request.topic_arn, context)
     topic = yield from describe_topic(arn)
-    values = topic_attributes.show_topic(arn, read_stored_attributes(topic), topic.confirmed, topic.pending)
+    values = topic_attributes.show_topic(arn, read_stored_attributes(topic), topic)
     return sns.GetTopicAttributesResult(attributes=values)
 
 
@@ -107,7 +110,7 @@ def set_topic_attributes(request: sns.SetTopicAttributesRequest, context: Contex
     """Changes one attribute. A missing or empty value removes the attribute."""
     arn = read_topic_arn(request.topic_arn, context)
     name = request.attribute_name
-    value = topic_attributes.format_booleans({name: request.attribute_value or ""})[name]
+    value = topic_attributes.normalize_values({name: request.attribute_value or ""})[name]
     if not topic_attributes.is_topic_attribute(name):
         raise errors.InvalidParameter.named("AttributeName")
     topic_attributes.check_topic_attributes({name: value} if value else {name: DEFAULTS.get(name, "")}, arn.fifo)

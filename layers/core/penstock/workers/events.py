@@ -1,6 +1,7 @@
 """Gives the events of buses their order, and delivers them to subscribers.
 
     sequence_events ──► for each bus with work: a step in one transaction (`penstock.events.delivery.step`)
+                    ├─► for each archive of a topic with replays: a step of one replay (`penstock.sns.replays`)
                     └─► batches for targets outside the database: lease, send, settle (`….delivery.sending`)
 
 Any number of workers can run: one sequences, and one delivers a bus, because each takes an advisory lock without
@@ -24,6 +25,7 @@ from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statement import Row
 from penstock.postgres.statements.event_delivery import NEXT_EVENT_WORK, SEQUENCE_EVENTS
 from penstock.settings import Settings
+from penstock.sns.replays import ReplayStep
 
 from . import Counts
 
@@ -69,7 +71,9 @@ class EventDeliverer:
         counts = Counter(dict.fromkeys(OUTCOMES, 0))
         calls = TransactionExecutor(connection)
         sending = Sending(settings, self._changed)
-        step = EventStep(connection, self._get_environment(settings), self._subscribers, counts, self._outcomes)
+        environment = self._get_environment(settings)
+        step = EventStep(connection, environment, self._subscribers, counts, self._outcomes)
+        replays = ReplayStep(connection, environment, counts)
         seconds = self._longest_run_seconds if longest_run_seconds is None else longest_run_seconds
         deadline = monotonic() + seconds
         self.wait_ms = 0
@@ -87,6 +91,8 @@ class EventDeliverer:
                 for bus_id in work.buses:
                     moved |= step.deliver(bus_id)
                     moved |= step.retry(bus_id) > 0
+                for archive_id in work.archives:
+                    moved |= replays.deliver(archive_id)
                 moved |= sending.exchange(step, claims=work.batches and not is_over)
                 self._outcomes.store(calls)
                 if moved or sequenced.events:

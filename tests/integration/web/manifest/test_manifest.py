@@ -234,7 +234,7 @@ def test_users_are_in_the_database(
         ("queues: {a: {attributes: {DelaySeconds: 1000}}}", ":1: Invalid value for the parameter DelaySeconds (q"),
         ("queues:\n  a:\n    attributes:\n      MaximumMessageSize: 2048\n      DelaySeconds: 1000\n", ":5: Invalid"),
         ("queues:\n  a:\n    tags: {}\n    policy: {Statement: 1}\n", ":4: "),
-        ("topics: {a.fifo: {attributes: {ArchivePolicy: '{}'}}}", "archiving is not supported yet (topics."),
+        ("topics: {a.fifo: {attributes: {ArchivePolicy: '[]'}}}", "ArchivePolicy: failed to parse JSON (topics."),
         ("topics:\n  t:\n    policy: {Statement: 1}\n", ":3: Invalid parameter: Policy Error: null (topics.t.p"),
         ("topics: {t: {subscriptions: [{url: 'https://example.com', filter: {a: 1}}]}}", " (topics.t.subscr"),
         ("schedules: {s: {cron: '* * *', target: {queue: a, message: 1}}}", " (schedules.s.cron)"),

@@ -91,7 +91,7 @@ def test_a_fifo_topic(http: httpx.Client) -> None:
         (
             "POST",
             "/v1/topics",
-            {"name": "a.fifo", "attributes": {"ArchivePolicy": '{"MessageRetentionPeriod":"30"}'}},
+            {"name": "a.fifo", "attributes": {"ArchivePolicy": '{"MessageRetentionPeriod":"366"}'}},
             (400, "bad_request"),
         ),
         ("POST", "/v1/topics/there/messages", {"message": ""}, (400, "bad_request")),

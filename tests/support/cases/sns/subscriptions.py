@@ -10,7 +10,7 @@ from tests.support.cases.sns.members import ACCOUNT, ARN, ID, INVALID, NUMBER, R
 
 def rows() -> Iterator[Row]:
     for table in (_subscriptions, _confirmations, _subscription_attributes, _attribute_texts, _delivery_attributes,
-                  _refused_filters, _values_as_sent, _dead_letters):  # fmt: skip
+                  _refused_filters, _values_as_sent, _replays, _dead_letters):  # fmt: skip
         yield from table()
 
 
@@ -265,19 +265,34 @@ def _refused_filters() -> Iterator[Row]:
 
 
 def _values_as_sent() -> Iterator[Row]:
-    """Yields values that the error text repeats unchanged, and attributes that Penstock does not support."""
+    """Yields values that the error text repeats unchanged."""
     for value in ("test-ValUe", ""):
         given = {"AttributeValue": value}
         response = refused(f"RawMessageDelivery: Invalid value [{value}]. Must be true or false.")
         yield "SetSubscriptionAttributes", "RawMessageDelivery", f"[{value}]", given, response, RECORDED
-    value = '{"PointType":"Timestamp","StartingPoint":"2026-01-01T00:00:00.000Z"}'
-    text = "ReplayPolicy: message replay is not supported yet"
-    for topic in ("<topic>", "<fifo-topic>"):
-        within = {"TopicArn": topic, "Attributes": {"ReplayPolicy": value}}
-        response = refused(f"Attributes Reason: {text}")
-        yield "Subscribe", "Attributes.ReplayPolicy", f"of {topic}", within, response, OURS
-    given = {"AttributeName": "ReplayPolicy", "AttributeValue": value}
-    yield "SetSubscriptionAttributes", "ReplayPolicy", "a moment", given, refused(text), OURS
+
+
+def _replays() -> Iterator[Row]:
+    """Yields replay policies that are invalid without regard to an archive."""
+    time = "must be a time such as 2026-01-31T00:00:00.000Z"
+    start = {"PointType": "Timestamp", "StartingPoint": "2026-01-01T00:00:00.000Z"}
+    for policy, reason in (
+        ({}, "can only be set for FIFO topics"),
+        ({"PointType": "Offset"}, "PointType must be Timestamp"),
+        ({"StartingPoint": None}, f"StartingPoint {time}"),
+        ({"StartingPoint": "2026-01-01"}, f"StartingPoint {time}"),
+        ({"StartingPoint": "2026-13-01T00:00:00Z"}, f"StartingPoint {time}"),
+        ({"StartingPoint": "9999-01-01T00:00:00Z"}, "StartingPoint must not be in the future"),
+        ({"EndingPoint": 1}, f"EndingPoint {time}"),
+        ({"EndingPoint": "2026-01-01T00:00:00.000Z"}, "EndingPoint must be after StartingPoint"),
+        ({"Speed": "2"}, "Attribute Speed is unknown."),
+    ):
+        text, case = json.dumps(start | policy), json.dumps(policy) if policy else "of a standard topic"
+        response = refused(f"Attributes Reason: ReplayPolicy: {reason}")
+        yield "Subscribe", "Attributes.ReplayPolicy", case, {"Attributes": {"ReplayPolicy": text}}, response, OURS
+        given = {"AttributeName": "ReplayPolicy", "AttributeValue": text}
+        response = refused(f"ReplayPolicy: {reason}")
+        yield "SetSubscriptionAttributes", "ReplayPolicy", case, given, response, OURS
 
 
 def _dead_letters() -> Iterator[Row]:

@@ -145,7 +145,7 @@ TOPIC_ATTRIBUTES = {
         )
     },
 }
-FIFO_ATTRIBUTES = {"ContentBasedDeduplication": "true", "FifoThroughputScope": "Topic", "ArchivePolicy": ""}
+FIFO_ATTRIBUTES = {"ContentBasedDeduplication": "true", "FifoThroughputScope": "Topic", "ArchivePolicy": "{}"}
 READ_ONLY = (
     "TopicArn",
     "Owner",
@@ -165,6 +165,19 @@ BAD_VALUES = {
         f"{protocol}SuccessFeedbackSampleRate": ("101", "-1", "x", "1.5")
         for protocol in ("Application", "Firehose", "HTTP", "Lambda", "SQS")
     },
+}
+ARCHIVES = guide(
+    "sns", "message-archiving-and-replay-topic-owner", "Amazon SNS message archiving for FIFO topic owners"
+)
+_DAYS_REFUSED = "MessageRetentionPeriod must be a number of days from 1 to 365"
+BAD_ARCHIVES = {
+    "x": "failed to parse JSON.",
+    "[]": "failed to parse JSON.",
+    '{"MessageRetentionPeriod":"0"}': _DAYS_REFUSED,
+    '{"MessageRetentionPeriod":"366"}': _DAYS_REFUSED,
+    '{"MessageRetentionPeriod":"1.5"}': _DAYS_REFUSED,
+    '{"MessageRetentionPeriod":true}': _DAYS_REFUSED,
+    '{"Days":"30"}': "Attribute Days is unknown.",
 }
 GOOD_VALUES = {
     "TracingConfig": ("PassThrough", "Active"),
@@ -190,14 +203,17 @@ def _topic_attributes() -> Iterator[Row]:
                of("CreateTopic"))  # fmt: skip
         yield ("SetTopicAttributes", name, "of a standard topic", {"AttributeName": name, "AttributeValue": value},
                INVALID, of("SetTopicAttributes"))  # fmt: skip
-    archive = '{"MessageRetentionPeriod":"30"}'
-    not_yet = "ArchivePolicy: message archiving is not supported yet"
-    yield ("CreateTopic", "Attributes.ArchivePolicy", "30 days",
-           {**fifo, "Attributes": {"FifoTopic": "true", "ArchivePolicy": archive}},
-           refused(f"Attributes Reason: {not_yet}"), OURS)  # fmt: skip
-    yield ("SetTopicAttributes", "ArchivePolicy", "30 days",
-           {"TopicArn": "<fifo-topic>", "AttributeName": "ArchivePolicy", "AttributeValue": archive}, refused(not_yet),
-           OURS)  # fmt: skip
+    for policy, reason in BAD_ARCHIVES.items():
+        yield ("CreateTopic", "Attributes.ArchivePolicy", policy,
+               {**fifo, "Attributes": {"FifoTopic": "true", "ArchivePolicy": policy}},
+               refused(f"Attributes Reason: ArchivePolicy: {reason}"), OURS)  # fmt: skip
+        yield ("SetTopicAttributes", "ArchivePolicy", policy,
+               {"TopicArn": "<fifo-topic>", "AttributeName": "ArchivePolicy", "AttributeValue": policy},
+               refused(f"ArchivePolicy: {reason}"), OURS)  # fmt: skip
+    for policy in ('{"MessageRetentionPeriod":"1"}', '{"MessageRetentionPeriod":365}', "{}"):
+        yield ("CreateTopic", "Attributes.ArchivePolicy", policy,
+               {**fifo, "Attributes": {"FifoTopic": "true", "ArchivePolicy": policy}}, OK,
+               ARCHIVES)  # fmt: skip
     for name in (*TOPIC_ATTRIBUTES, *FIFO_ATTRIBUTES, "FifoTopic"):
         for written in spellings(name):
             yield ("CreateTopic", f"Attributes.{name}", f"written {written}", {"Attributes": {written: "x"}},

@@ -15,11 +15,12 @@ SEQUENCE_EVENTS = Statement("queue.sequence_events", ("int4",), SequencedRow)
 
 
 class EventWorkRow(NamedTuple):
-    """Buses that have work. `wait_ms` is the time until the next retry, or None if no event waits for a retry.
-    `batches` is whether a batch for a target outside the database is due. `has_bus` is false if the installation has no
-    bus."""
+    """Buses that have work, and archives of topics that have replays. `wait_ms` is the time until the next retry, or
+    None if no event waits for a retry. `batches` is whether a batch for a target outside the database is due. `has_bus`
+    is false if the installation has no bus and no archive."""
 
     buses: list[int]
+    archives: list[int]
     wait_ms: int | None
     batches: bool
     has_bus: bool

@@ -84,7 +84,8 @@ class Publication(msgspec.Struct, omit_defaults=True):
     `contents` has an entry for each protocol (`*` for the others). An entry has the plain text as `raw`, and the parts
     of its envelope as `head`, `tail` and `opening` (`notification.EnvelopeParts`). `facts` maps each filter policy
     scope (MessageAttributes, MessageBody) to the values that filter policies compare. `trace` is the request's trace
-    header. `request_bytes` is the size of all messages and attributes of the request. The topic limits this size.
+    header. `request_bytes` is the size of all messages and attributes of the request. The topic limits this size. SQL
+    adds the `sequence_number` of a new message; a replayed message has one.
     """
 
     message_id: str
@@ -97,6 +98,7 @@ class Publication(msgspec.Struct, omit_defaults=True):
     deduplication_id: str | None = None
     subject: str | None = None
     trace: str | None = None
+    sequence_number: int | None = None
 
 
 def encode_publications(
@@ -150,10 +152,7 @@ def encode_publication(
 ) -> tuple[bytes, bool]:
     """Returns the message as JSON, with texts and envelopes by protocol, and its facts for filter policies. Also
     returns whether policies on the body can judge the message."""
-    facts: dict[str, object] = {"MessageAttributes": attribute_facts(message.attributes)}
-    of_body = encode_body_facts(message.texts.get("sqs", message.texts[DEFAULT_TEXT]))
-    if of_body is not None:
-        facts["MessageBody"] = msgspec.Raw(of_body)
+    facts, is_judged = build_facts(message.attributes, message.texts.get("sqs", message.texts[DEFAULT_TEXT]))
     encoded = _json.encode(
         Publication(
             message_id=message.message_id,
@@ -168,4 +167,14 @@ def encode_publication(
             request_bytes=request_bytes,
         )
     )
-    return encoded, of_body != UNJUDGED
+    return encoded, is_judged
+
+
+def build_facts(attributes: Attributes, text: str) -> tuple[dict[str, object], bool]:
+    """Returns the values that filter policies compare, by scope, and whether policies on the body can judge the
+    message."""
+    facts: dict[str, object] = {"MessageAttributes": attribute_facts(attributes)}
+    of_body = encode_body_facts(text)
+    if of_body is not None:
+        facts["MessageBody"] = msgspec.Raw(of_body)
+    return facts, of_body != UNJUDGED

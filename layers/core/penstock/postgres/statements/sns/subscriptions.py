@@ -78,7 +78,8 @@ class SubscriptionRow(NamedTuple):
     """A subscription. `attributes` is JSON. `topic_delivery_policy` is the topic's policy, or None if the topic has no
     policy.
 
-    `principal` is the ARN of the subscribing user, and is unknown for subscriptions from before 0.1.0.
+    `principal` is the ARN of the subscribing user, and is unknown for subscriptions from before 0.1.0. `replay_status`
+    is None for a subscription without a replay.
     """
 
     attributes: str
@@ -90,6 +91,7 @@ class SubscriptionRow(NamedTuple):
     authenticated: bool
     topic_delivery_policy: str | None
     principal: str | None
+    replay_status: str | None
 
 
 DESCRIBE_SUBSCRIPTION = Statement("queue.describe_subscription", ("text",), SubscriptionRow)

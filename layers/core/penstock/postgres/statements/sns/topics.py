@@ -29,6 +29,7 @@ CREATE_TOPIC = Statement(
 
 class DroppedTopicRow(NamedTuple):
     dropped: bool
+    error: str | None
 
 
 DROP_TOPIC = Statement("queue.drop_topic", ("text",), DroppedTopicRow, is_audited=True, changed="dropped")
@@ -43,12 +44,14 @@ LIST_TOPICS = Statement("queue.list_topic_page", ("text", "text", "text", "int4"
 
 
 class TopicRow(NamedTuple):
-    """A topic. `attributes` and `tags` are JSON. `confirmed` and `pending` count its subscriptions."""
+    """A topic. `attributes` and `tags` are JSON. `confirmed` and `pending` count its subscriptions. `archived_since_ms`
+    is the time in milliseconds since 1970 from which messages can be replayed, or None without an archive."""
 
     attributes: str
     tags: str
     confirmed: int
     pending: int
+    archived_since_ms: int | None
 
 
 DESCRIBE_TOPIC = Statement("queue.describe_topic", ("text",), TopicRow)
