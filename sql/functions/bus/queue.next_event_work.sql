@@ -43,7 +43,7 @@ begin
         v_due := least(v_due, v_now + interval '1 second');
     end if;
     batches := coalesce(v_carried <= v_now, false);
-    v_due := least(v_due, v_carried);
+    v_due := nullif(least(v_due, v_carried), 'infinity');
     if v_due is not null then
         wait_ms := least(3600000, greatest(0, ceil(extract(epoch from v_due - v_now) * 1000)))::int;
     end if;

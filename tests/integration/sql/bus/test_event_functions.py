@@ -55,7 +55,7 @@ def keep_order(db: Connection) -> None:
 
 def test_a_batch_is_one_invocation_with_an_array(db: Connection, endpoint: FunctionEndpoint) -> None:
     subscribe(db, FUNCTION, BatchConfiguration=batches(2), parameters={"Qualifier": "live"})
-    put(db, BUS, '{"n": 1}', "[2]", '"3"')
+    put(db, BUS, '{"n": 1}', "[2]", '"3"', groups=["g", "g", None])
     run(db, endpoint, delivered=3)
     found = sorted(endpoint.payloads, key=len)
     assert found == [["3"], [{"n": 1}, [2]]]

@@ -255,15 +255,11 @@ class EventStep:
     def _dispatch(self, shipments: Sequence[Shipment], blocked: set[tuple[int, str]]) -> list[Refusal | None]:
         """Sends the shipments for targets in the database, and hands over the others. Those of a group have HELD as
         refusal, and settle_events makes the first of each group due."""
-        carried = [shipment.subscriber.carrier is not None for shipment in shipments]
-        if not any(carried):
+        others = [shipment for shipment in shipments if not shipment.subscriber.carrier]
+        if len(others) == len(shipments):
             return self._send_in_order(shipments, blocked)
-        others = [shipment for shipment, is_carried in zip(shipments, carried, strict=True) if not is_carried]
         sent = iter(self._send_in_order(others, blocked))
-        return [
-            next(sent) if not is_carried else HANDED_OVER if find_order(shipment) is None else HELD
-            for shipment, is_carried in zip(shipments, carried, strict=True)
-        ]
+        return [next(sent) if not each.subscriber.carrier else hand_over(each) for each in shipments]
 
     def _send_in_order(self, shipments: Sequence[Shipment], blocked: set[tuple[int, str]]) -> list[Refusal | None]:
         """Sends all shipments except those that wait behind another event of their group. They have HELD as refusal.
@@ -426,6 +422,10 @@ class EventStep:
             ((number, refusal) for number, refusal in results if refusal is not HELD and refusal is not HANDED_OVER),
             (failure.subscriber.subscriber_id for failure in ended),
         )
+
+
+def hand_over(shipment: Shipment) -> Refusal:
+    return HELD if shipment.subscriber.is_fifo and find_order(shipment) is not None else HANDED_OVER
 
 
 def find_order(shipment: Shipment) -> Order:
