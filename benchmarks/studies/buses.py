@@ -59,7 +59,7 @@ SUBSCRIBERS = (0, 1, 10, 100)
 REPLAYED = 1_000_000
 LIVE_RATE, QUIET_RATE = 200.0, 20.0
 LIVE_SECONDS = 30
-SETTLE_SECONDS = 600
+SETTLE_SECONDS = 300
 
 # Publishes 100 events with the SQL interface.
 PUT_IN_SQL = """select count(*) from queue.put_events('{bus}', (
@@ -311,7 +311,7 @@ class LiveTraffic:
 
     def _receive(self, phase: Phase) -> Flow:
         receive = phase.requests.receive(10, 1)
-        while perf_counter() < self.until + 15 and not self._has_all():
+        while perf_counter() < self.until + SETTLE_SECONDS and not self._has_all():
             answer = phase.decoded(decode_receive, (yield receive))
             now = perf_counter()
             messages = answer.messages if answer is not None else []

@@ -200,6 +200,8 @@ class EventStep:
     def _retry(self, bus_id: int) -> int:
         with self._connection.transaction():
             rows = self._calls.call(CLAIM_EVENT_RETRIES, [bus_id, RETRIES])
+            if not rows:
+                return 0
             known = self._subscribers.find([(row.subscriber_id, row.revision) for row in rows], self._calls)
             due = [row for row in rows if row.data is not None and row.subscriber_id in known]
             self._counts["dropped"] += len(rows) - len(due)
