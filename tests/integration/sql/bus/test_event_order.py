@@ -224,9 +224,9 @@ def test_pages_belong_to_one_bus_and_have_at_most_a_thousand_events(db: Connecti
     assert delivered(db) == [*map(str, range(1200)), "last"]
 
 
-def test_large_events_share_a_page_of_about_eight_mebibytes(db: Connection, bus: str) -> None:
+def test_large_events_share_a_page_of_about_a_mebibyte(db: Connection, bus: str) -> None:
     for n in range(10):
-        put(db, bus, str(n) * 1_048_576)
+        put(db, bus, str(n) * 131_072)
     assert sequence(db) == 10
     sizes = db.execute("select cardinality(numbers) from queue.event_page order by page").fetchall()
     assert sizes == [(7,), (3,)]
