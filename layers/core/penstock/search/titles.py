@@ -2,7 +2,7 @@
 
 The title of a group is, in this order:
 
-1. the cause of its samples;
+1. the cause of its samples, or the error itself if all of its messages have the same error;
 2. an attribute that its samples share, such as `error: timeout`, if its name is a usual name of an error, or if the
    groups differ in it;
 3. a field of the JSON body in which the groups differ, such as `order.total: null`.
@@ -37,7 +37,8 @@ def choose_titles(groups: Sequence[Sequence[FailureRow]]) -> list[str | None]:
     fields = [_describe_fields([_read_fields(row.body) for row in samples]) for samples in groups]
     chosen = []
     for place, found in enumerate(attributes):
-        title = _choose_cause(found) or _choose_attribute(shared, place) or _choose_difference(fields, place)
+        cause = _choose_cause(found, groups[place][0].group_messages)
+        title = cause or _choose_attribute(shared, place) or _choose_difference(fields, place)
         chosen.append(title and title[:MAX_TITLE_LENGTH])
     return chosen
 
@@ -48,15 +49,35 @@ def find_shared(samples: Sequence[Facts]) -> dict[str, str]:
     return {name: text for name, text in first.items() if all(other.get(name) == text for other in others)}
 
 
-def _choose_cause(samples: Sequence[Facts]) -> str | None:
+def _choose_cause(samples: Sequence[Facts], messages: int) -> str | None:
+    """Returns the title of a group of `messages` messages by its samples, or None without a common cause."""
+    errors = {find_error(sample) for sample in samples}
+    if len(errors) == 1 and len(samples) == messages:
+        return errors.pop()
     causes = {find_cause(sample) for sample in samples}
     return causes.pop() if len(causes) == 1 else None
 
 
+def find_error(attributes: Facts) -> str | None:
+    """Returns the first line of a message's error, at most 200 characters, or None without an error."""
+    error = _find_first_line(attributes)
+    return None if error is None else error[:MAX_TITLE_LENGTH].strip(" \t\r")
+
+
 def find_cause(attributes: Facts) -> str | None:
     """Returns the cause as `queue.error_cause` does, or None without an error."""
+    error = _find_first_line(attributes)
+    return None if error is None else mask_numbers(error)[:MAX_TITLE_LENGTH].strip(" \t\r")
+
+
+def mask_numbers(error: str) -> str:
+    """Replaces each number by #, so that errors that differ only in numbers have one cause."""
+    return _number.sub("#", error)
+
+
+def _find_first_line(attributes: Facts) -> str | None:
     error = next((attributes[name] for name in ERROR_ATTRIBUTES if name in attributes), None)
-    return None if error is None else _number.sub("#", error.partition("\n")[0])[:MAX_TITLE_LENGTH].strip(" \t\r")
+    return None if error is None else error.partition("\n")[0]
 
 
 def _choose_attribute(shared: Sequence[Facts], place: int) -> str | None:

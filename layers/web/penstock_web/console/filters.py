@@ -7,6 +7,7 @@ import msgspec
 
 from penstock.errors import InvalidParameterValue
 from penstock.search.filters import MessageFilter
+from penstock.search.titles import mask_numbers
 
 NAMES = (
     "text", "path", "value", "attr", "attr_value", "group", "min_receives", "max_receives", "older", "newer", "source",
@@ -16,6 +17,22 @@ TEXTS = {"text": "text", "group": "group_id", "source": "source_queue", "shape":
 AGES = {"older": "older_than_seconds", "newer": "newer_than_seconds"}
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 NUMBERS = {"min_receives": "min_receive_count", "max_receives": "max_receive_count"}
+RECEIVES = "a whole number from 0 to 2,147,483,647"
+AGE = "a time of at most 30 days, such as 30s, 5m, 1h or 2d"
+RULES = {
+    "text": ("text", "text", "at most 1,024 characters"),
+    "json": ("JSON", "path", "a path such as order.lines.0.sku, and a value, of at most 1,024 characters each"),
+    "attribute": ("attribute", "attr", "a name, and a value, of at most 1,024 characters each"),
+    "group_id": ("message group", "group", "at most 128 characters"),
+    "min_receive_count": ("receives at least", "min_receives", RECEIVES),
+    "max_receive_count": ("receives at most", "max_receives", RECEIVES),
+    "older_than_seconds": ("in the queue for longer than", "older", AGE),
+    "newer_than_seconds": ("in the queue for less than", "newer", AGE),
+    "source_queue": ("from", "source", "the name of a queue, of at most 80 characters"),
+    "shape": ("shape", "shape", "a link of the page of groups"),
+    "cause": ("cause", "cause", "at most 200 characters"),
+}
+"""The name of each member of a filter on the page, its parameter, and what the page expects."""
 
 
 def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter | None:
@@ -30,7 +47,7 @@ def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter |
     document |= {member: parse_number(given[name]) for name, member in NUMBERS.items() if name in given}
     document |= {member: parse_age(given[name]) for name, member in AGES.items() if name in given}
     if "cause" in given:  # A user can type an error. A cause has # instead of each number (queue.error_cause).
-        document["cause"] = re.sub("[0-9]+", "#", given["cause"])
+        document["cause"] = mask_numbers(given["cause"])
     elif "no_cause" in given:
         document["cause"] = ""
     if "path" in given:
@@ -41,7 +58,16 @@ def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter |
     try:
         return msgspec.convert(document, MessageFilter)
     except msgspec.ValidationError as error:
-        raise InvalidParameterValue(f"This filter is invalid: {error}") from error
+        raise InvalidParameterValue(_explain(str(error), given)) from error
+
+
+def _explain(fault: str, given: Mapping[str, str]) -> str:
+    """Returns a sentence about a member that is not valid. msgspec's text ends with the member's path."""
+    found = re.search(r"`\$\.([a-z_]+)", fault)
+    if found is None or found[1] not in RULES:
+        return f"This filter is not valid: {fault}."
+    label, name, expected = RULES[found[1]]
+    return f"The filter \u201c{label}\u201d expects {expected}, and not {given.get(name, '')[:40]!r}."
 
 
 def parse_number(text: str) -> int | str:
@@ -49,12 +75,10 @@ def parse_number(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text
 
 
-def parse_age(text: str) -> int:
-    """Parses a duration such as 90, 30s, 5m, 1h or 2d. Returns seconds. Raises InvalidParameterValue."""
+def parse_age(text: str) -> int | str:
+    """Parses a duration such as 90, 30s, 5m, 1h or 2d. Returns seconds, or other text unchanged."""
     found = re.fullmatch(r"([0-9]{1,8}) ?([smhd]?)", text)
-    if found is None:
-        raise InvalidParameterValue(f"This filter is invalid: {text[:40]!r} is not a time such as 30s, 5m, 1h or 2d")
-    return int(found[1]) * UNITS[found[2]]
+    return text if found is None else int(found[1]) * UNITS[found[2]]
 
 
 def parse_value(text: str) -> object:

@@ -9,6 +9,7 @@ from fastapi import Request
 from starlette.datastructures import QueryParams
 
 from penstock.errors import AwsError, InvalidParameterValue, RequestEntityTooLarge
+from penstock_web.console.json_faults import find_json_fault
 
 MAX_FORM_LENGTH: Final = 3_400_000
 """Bytes. A form can contain a message of 1 MiB. Browsers send three bytes for most characters that are not letters."""
@@ -82,15 +83,19 @@ class Form:
 
 class FieldProblem(NamedTuple):
     """A problem of a form's field. If the problem has a place in the field's text, `before` and `after` are the text
-    around the place.
+    around the place. `suggestion` is a text that the user probably means.
     """
 
     text: str
     before: str = ""
     after: str = ""
+    suggestion: str = ""
 
 
 MAX_EXCERPT_LENGTH: Final = 60
+_NOT_JSON: Final = "failed to parse JSON"
+_OF_ATTRIBUTES: Final = "Invalid parameter: Attributes Reason: "
+_SOURCE = re.compile(r" \(start marker at \[Source: .*?\]\)")
 _PLACE = re.compile(r"line: (\d{1,7}), column: (\d{1,7})")
 
 
@@ -105,12 +110,18 @@ def find_problems(error: AwsError, form: Form, words: Mapping[str, str]) -> dict
 
 
 def locate_problem(text: str, value: str) -> FieldProblem:
-    """Returns the problem with an excerpt of the value, if the text ends with a line and a column (from 1)."""
+    """Returns the problem with an excerpt of the value, if the text ends with a line and a column (from 1).
+
+    For a value that is not JSON, says what JSON has at the place, because AWS's texts contain words of a parser.
+    """
     places = _PLACE.findall(text)
     lines = value.split("\n")
+    said = _SOURCE.sub("", text.partition("\n")[0]).removeprefix(_OF_ATTRIBUTES).strip()
+    if (fault := find_json_fault(value) if _NOT_JSON in text else None) is not None:
+        said, places = f"This is not JSON. {fault.text}", [(str(fault.line), str(fault.column))]
     if not places or not 0 < int(places[-1][0]) <= len(lines):
-        return FieldProblem(text)
+        return FieldProblem(said or text)
     line = lines[int(places[-1][0]) - 1]
     column = min(int(places[-1][1]) - 1, len(line))
-    shown = f"Line {places[-1][0]}, column {places[-1][1]}: {text.partition(chr(10))[0].strip()}"
+    shown = f"Line {places[-1][0]}, column {places[-1][1]}: {said}"
     return FieldProblem(shown, line[max(0, column - MAX_EXCERPT_LENGTH) : column], line[column:][:MAX_EXCERPT_LENGTH])

@@ -1,11 +1,9 @@
 """Reads and fills the fields of forms that send, edit or test a message."""
 
-import json
 from typing import Final, NamedTuple
 
 import msgspec
 
-from penstock.aws.json_text import decode_any_json
 from penstock.errors import InvalidParameterValue
 from penstock.management.messages.editing import copy_attributes, read_deduplication_id
 from penstock.management.subscriptions import FilterSample
@@ -99,17 +97,6 @@ def find_change(original: str, written: str) -> str | None:
         return msgspec.json.format(written, indent=-1)
     except (msgspec.DecodeError, RecursionError, ValueError):
         return written
-
-
-def describe_json_fault(text: str) -> str:
-    """Returns where a text is not JSON, or an empty text."""
-    try:
-        decode_any_json(text)
-    except json.JSONDecodeError as error:
-        return f"{error.msg}, in line {error.lineno}, column {error.colno}."
-    except (ValueError, RecursionError) as error:
-        return str(error)
-    return ""
 
 
 def read_sample(form: Form) -> FilterSample:

@@ -17,7 +17,7 @@ from penstock.management.messages import reading
 from penstock.management.messages.conversion import count_earlier_receives
 from penstock.postgres.statements.stored_messages import FailureRow, FoundRow, PeekedRow
 from penstock.search.filters import MessageFilter
-from penstock.search.titles import find_cause
+from penstock.search.titles import find_cause, find_error
 from penstock.sqs.types import MessageAttributeValue
 
 from .page import Page
@@ -76,6 +76,11 @@ class Seen:
     def cause(self) -> str | None:
         """Returns the cause of the failure, as in failure groups, or None without an error."""
         return find_cause({name: attribute.text for name, attribute in self.attributes.items()})
+
+    @property
+    def error(self) -> str | None:
+        """Returns the first line of the error, with its numbers, or None without an error."""
+        return find_error({name: attribute.text for name, attribute in self.attributes.items()})
 
     @property
     def system(self) -> dict[str, str]:

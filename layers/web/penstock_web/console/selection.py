@@ -17,6 +17,7 @@ from penstock.management.messages import reading
 from penstock.management.messages.reading import MAX_IDS
 from penstock.management.rights import show
 from penstock.search.filters import MessageFilter
+from penstock.search.titles import mask_numbers
 
 from .filters import NAMES, parse_filter
 from .forms import Form, Query
@@ -157,7 +158,7 @@ async def describe(name: str, selection: Selection, page: Page) -> dict[str, str
         return selection.facts
     titled = await page.run(show(read_title(name, selection.filter, page.context)))
     facts = {**(titled or {}), **selection.facts}
-    if facts.get("cause", "none") in facts.get("group", ""):  # The title of a group begins with its cause.
+    if facts.get("cause", "none") in mask_numbers(facts.get("group", "")):  # A group's title begins with its cause.
         del facts["cause"]
     return facts
 

@@ -11,6 +11,7 @@ cron_fields.sql and cron_times.sql implement the same rules for the SQL interfac
 places. test_schedule_expressions compares the results.
 """
 
+import re
 from dataclasses import dataclass
 
 from . import fields
@@ -91,6 +92,19 @@ def _parse_days(month_field: Field, of_month: Part, week_field: Field, of_week: 
     return Days(days_of_month and days_of_month.possible_in(months), days_of_week)
 
 
+def convert_crontab(text: str) -> str | None:
+    """Returns AWS's expression for a crontab's five fields, or None if a conversion is not certain. AWS's days of the
+    week begin with 1 for Sunday, so the result has their names.
+    """
+    parts = text.upper().split()
+    if len(parts) != 5 or any(sign in parts[4] for sign in "/#L"):
+        return None
+    minute, hour, of_month, month, of_week = parts
+    names = re.sub("[0-7]", lambda day: fields.WEEKDAYS[int(day[0]) % 7], of_week)
+    days = (of_month, "?") if of_week in ("*", "?") else ("?" if of_month == "*" else of_month, names)
+    return f"cron({minute} {hour} {days[0]} {month} {days[1]} *)"
+
+
 # --- splitting -------------------------------------------------------------------------------------------------------
 def _split_crontab(text: str) -> list[Part]:
     parts = Part(text, 0).split(None)
@@ -124,7 +138,7 @@ def _refuse_other_forms(first: Part) -> None:
 
 def _split_aws(text: str) -> list[Part]:
     if not text.startswith("cron("):
-        instead = f"cron({text})" if len(text.split()) in (5, 6) else None
+        instead = convert_crontab(text) or (f"cron({text})" if len(text.split()) == 6 else None)
         raise Flaw("an expression is rate(value unit), cron(fields) or at(yyyy-mm-ddThh:mm:ss)", 0, len(text), instead)
     if not text.endswith(")"):
         raise Flaw("cron( has no closing bracket", len(text), 0, ")")

@@ -21,7 +21,7 @@ from functools import lru_cache
 
 from . import cron as crons
 from . import every as everies
-from . import moments, rate, when
+from . import meant, moments, rate, when
 from .description import describe_cron, describe_moment, describe_rate
 from .invalid import ScheduleInvalid, raise_flaw
 from .next_time import LATEST, build_cron_times
@@ -101,8 +101,15 @@ def parse_aws(expression: str, timezone: str = "UTC") -> Expression:
 
 
 def convert_sentence(text: str) -> str:
-    """Returns AWS's expression for a sentence of `when`. Returns any other text unchanged. Raises ScheduleInvalid."""
-    return raise_flaw(text, when.convert_to_aws, when.EXAMPLES) if when.is_sentence(text) else text
+    """Returns AWS's expression for a sentence of `when`. Returns an expression of AWS unchanged. Raises ScheduleInvalid
+    for a wrong sentence, and for a text that begins as neither does.
+    """
+    if when.is_sentence(text):
+        return raise_flaw(text, when.convert_to_aws, when.EXAMPLES)
+    if not text.startswith((*_AWS_FORMS, "cron(")):
+        message = "an expression is a sentence such as every weekday at 9am, or rate(…), cron(…) or at(…)"
+        raise ScheduleInvalid(message, 0, meant.find_meant(text), meant.EXAMPLES)
+    return text
 
 
 @lru_cache(maxsize=8192)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from .invalid import Flaw, Part
 
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
-_WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ MINUTE = Field("minute", 0, 59, 59, turns=True)
 HOUR = Field("hour", 0, 23, 23, turns=True)
 DAY_OF_MONTH = Field("day-of-month", 1, 31, 31)
 MONTH = Field("month", 1, 12, 12, _MONTHS)
-DAY_OF_WEEK = Field("day-of-week", 0, 7, 6, _WEEKDAYS)
+DAY_OF_WEEK = Field("day-of-week", 0, 7, 6, WEEKDAYS)
 
 AWS_MINUTE = Field("minute", 0, 59, 59, turns=True, wraps=True)
 AWS_HOUR = Field("hour", 0, 23, 23, turns=True, wraps=True)
 AWS_DAY_OF_MONTH = Field("day-of-month", 1, 31, 31, wraps=True)
 AWS_MONTH = Field("month", 1, 12, 12, _MONTHS, wraps=True)
-AWS_DAY_OF_WEEK = Field("day-of-week", 1, 7, 7, _WEEKDAYS, wraps=True)
+AWS_DAY_OF_WEEK = Field("day-of-week", 1, 7, 7, WEEKDAYS, wraps=True)
 AWS_YEAR = Field("year", 1970, 2199, 2199)
 
 

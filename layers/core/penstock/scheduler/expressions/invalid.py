@@ -97,7 +97,7 @@ def raise_flaw(text: str, read: Callable[[str], Result], examples: tuple[str, ..
     try:
         return _read(text, read)
     except Flaw as flaw:
-        raise ScheduleInvalid(flaw.message, flaw.position, _find_suggestion(flaw.mend(text), read), examples) from None
+        raise ScheduleInvalid(flaw.message, flaw.position, find_suggestion(flaw.mend(text), read), examples) from None
 
 
 def _read(text: str, read: Callable[[str], Result]) -> Result:
@@ -113,7 +113,7 @@ def _read(text: str, read: Callable[[str], Result]) -> Result:
     return read(text)
 
 
-def _find_suggestion(text: str | None, read: Callable[[str], object]) -> str | None:
+def find_suggestion(text: str | None, read: Callable[[str], object]) -> str | None:
     """Returns the text with all mistakes corrected, or None if a mistake has no correction."""
     for _ in range(_REPAIRS):
         if text is None:

@@ -37,8 +37,20 @@ def read_at(text: str, zone: tzinfo) -> datetime:
     """Returns the instant in UTC. Raises Flaw."""
     match = _AT(text)
     if match is None:
-        raise _describe_malformed(text, "at() takes a local time: at(yyyy-mm-ddThh:mm:ss)", len(text.rstrip(")")))
+        message = "at() takes a local time: at(yyyy-mm-ddThh:mm:ss)"
+        if _ONLY_DATE(text):
+            raise _describe_malformed(text, message, len(text.rstrip(")")))
+        raise Flaw(message, 0, len(text), _find_meant(text))
     return _find_existing(_parse_local(match, 3), zone, 3, len(text) - 4)
+
+
+def _find_meant(text: str) -> str | None:
+    """Returns at() with the local time that a text in another format means, or None for another text."""
+    match = _FIRE_AT(text.removeprefix("at(").removesuffix(")"))
+    if match is None or match[7] or match[8]:
+        return None
+    year, month, day, hour, minute = match.groups()[:5]
+    return f"at({year}-{month}-{day}T{hour}:{minute}:{match[6] or '00'})"
 
 
 def format_moment(instant: datetime) -> str:

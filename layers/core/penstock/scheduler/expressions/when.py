@@ -9,7 +9,7 @@ N divides the next larger unit, as in every.py. clock_time.py parses T.
 
 from .clock_time import read_time
 from .every import build_cron, is_divisor
-from .fields import is_number
+from .fields import WEEKDAYS, is_number
 from .invalid import Flaw, Part, find_nearest
 
 EXAMPLES = ("every 5 minutes", "every weekday at 9am", "daily at 21:00", "hourly at :15")
@@ -27,7 +27,6 @@ _DAYS = {
     "saturday": "6",
     "sunday": "0",
 }
-_AWS_DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 _ALONE = {"minute": "* * * * *", "hour": "0 * * * *", "day": "0 0 * * *"}
 _NUMBERS = dict(zip(("one", "two", "three", "four", "five", "six", "ten"), (1, 2, 3, 4, 5, 6, 10), strict=True))
 _FIRST = ("every", "daily", "hourly")
@@ -60,7 +59,7 @@ def convert_to_aws(text: str) -> str:
     if len(fields) > 5:
         raise Flaw("EventBridge Scheduler fires at most once a minute", 0, len(text))
     minute, hour, _, month, weekdays = fields
-    names = "".join(_AWS_DAYS[int(sign)] if sign.isdigit() else sign for sign in weekdays)
+    names = "".join(WEEKDAYS[int(sign)] if sign.isdigit() else sign for sign in weekdays)
     return f"cron({minute} {hour} {'* ' if weekdays == '*' else '? '}{month} {'?' if weekdays == '*' else names} *)"
 
 

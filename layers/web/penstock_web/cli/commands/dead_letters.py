@@ -120,6 +120,9 @@ def failures(  # noqa: PLR0913, PLR0917 - each is an option
     rows = ({**group, **group["by"], "sample": _sample(group)} for group in groups)
     columns = [{"source": "source_queue"}.get(column, column) for column in shown if column not in ("shape", "cause")]
     as_json = prints_json(json, output)
+    if not groups and not as_json:
+        print(_explain_no_groups(name, response))
+        return
     print_table(groups if as_json else rows, as_json, ("count", "title", *columns, "oldest_at", "newest_at", "sample"))
     if not as_json:
         of = count_noun(response["of"], "message") if response["of"] else "an unknown number of messages"
@@ -279,6 +282,13 @@ def _progress(move: Document) -> str:
     skipped = f", {move['skipped']} skipped (in flight, delayed, or without a source queue)" if move["skipped"] else ""
     of = "" if move["of"] is None else f" of {move['of']}"
     return f"{move['state']}, {move['moved']}{of} moved{skipped}"
+
+
+def _explain_no_groups(name: str, response: Document) -> str:
+    if not response["looked_at"] and not response["of"]:
+        return f"{name} has no messages"
+    of = f" of {count_noun(response['of'], 'message')}" if response["of"] else " messages"
+    return f"none of the examined messages of {name} matches: examined {response['looked_at']}{of}"
 
 
 def _sample(group: Document) -> str:

@@ -26,6 +26,7 @@ from penstock.scheduler.expressions.zones import find_first_instant, find_zone
 from penstock.scheduler.rows import StoredSchedule
 from penstock.scheduler.schedules import describe_schedule
 from penstock_web.console.forms import FieldProblem, Form
+from penstock_web.console.json_faults import find_json_fault
 
 TIMES: Final = ("kind", "expression", "timezone", "start", "end")
 """The fields that decide when a schedule fires. The preview reads only these fields."""
@@ -219,7 +220,7 @@ def read_expression(values: Values, problems: Problems) -> str:
     try:
         return convert_sentence(text)
     except ScheduleInvalid as invalid:
-        problems["expression"] = FieldProblem(invalid.message, text[: invalid.position], text[invalid.position or 0 :])
+        problems |= _locate_unusable(to_schedule_unusable(invalid), values)
         return text
 
 
@@ -254,13 +255,11 @@ def build_patch(values: Values, row: StoredSchedule, problems: Problems) -> Sche
 
 def _read_json(values: Values, problems: Problems) -> msgspec.Raw:
     """Returns the message as the user wrote it. Adds a problem if the text is not JSON."""
-    text = values["input"].strip().encode()
-    try:
-        msgspec.json.decode(text, type=msgspec.Raw)
-    except (msgspec.DecodeError, RecursionError) as error:
-        problems["input"] = FieldProblem(f"The message is not JSON: {error}.")
+    text = values["input"].strip()
+    if (fault := find_json_fault(text)) is not None:
+        problems["input"] = FieldProblem(f"The message is not JSON. {fault}")
         return msgspec.Raw(b"null")
-    return msgspec.Raw(text)
+    return msgspec.Raw(text.encode())
 
 
 def _format_moment(at: datetime | None) -> str | None:
@@ -311,8 +310,9 @@ def _locate_unusable(error: ScheduleUnusable, values: Values) -> Problems:
     if colon and field in {*MEMBERS, "target"}:
         return {MEMBERS.get(field, "target"): FieldProblem(f"This {text}." if text.startswith("must") else text)}
     position, written = error.details.get("position"), values["expression"]
-    around = (written[:position], written[position:]) if isinstance(position, int) else ()
-    return {"timezone" if "time zone" in error.message else "expression": FieldProblem(error.message, *around)}
+    around = (written[:position], written[position:]) if isinstance(position, int) else ("", "")
+    problem = FieldProblem(error.message, *around, error.details.get("suggestion") or "")
+    return {"timezone" if "time zone" in error.message else "expression": problem}
 
 
 def _locate_members(error: AwsError) -> Problems:

@@ -18,11 +18,12 @@ from penstock.management.rights import right_of, show
 from penstock.postgres.statements.stored_messages import FoundRow
 from penstock.sqs.failures import ATTRIBUTE
 from penstock_web.console.filters import parse_value
+from penstock_web.console.forms import FieldProblem
+from penstock_web.console.json_faults import find_json_fault
 from penstock_web.console.message_form import (
     MAX_ATTRIBUTES,
     Written,
     build_attributes,
-    describe_json_fault,
     fill,
     find_change,
     indent,
@@ -45,6 +46,8 @@ from penstock_web.console.selection import (
 )
 
 MAX_SAMPLE_LENGTH: Final = 16_384
+MAX_SHOWN_PATH: Final = 80
+"""The maximum length of a path in an error, in characters."""
 
 
 # --- one message -----------------------------------------------------------------------------------------------------
@@ -88,7 +91,7 @@ async def show_edit(
         written=written, cause=cause and cause.text, asks=asks,
         problems=find_target_problem(error, "to", written.to if row is not None else ""),
         selection=read_selection(page.query),
-        fault=describe_json_fault(written.body) if asks else "", most=MAX_ATTRIBUTES,
+        fault=find_json_fault(written.body) if asks else None, most=MAX_ATTRIBUTES,
         is_indented=row is not None and indent(row.body) != row.body, fifo=is_fifo_name(written.to or name),
         queues=await page.run(list_queue_names(page.context)),
     )  # fmt: skip
@@ -153,10 +156,18 @@ async def show_replace(
     return show_page(
         page, "replace.html", find_status(error), title=f"Edit messages of {name}", name=name, selection=selection,
         facts=await describe(name, selection, page), values=values, result=result, is_done=is_done,
-        problems=find_target_problem(error, "new_to", values["new_to"]),
+        problems=find_target_problem(error, "new_to", values["new_to"]) | find_path_problem(result, values["new_path"]),
         number=number, before=before, queues=await page.run(list_queue_names(page.context)),
         samples=compare_samples(result) if result else [], most=editing.MAX_REPLACED,
     )  # fmt: skip
+
+
+def find_path_problem(result: ReplacementResult | None, path: str) -> dict[str, FieldProblem]:
+    """Returns the problem of a path that no selected message has, with the most similar path of the first bodies."""
+    if result is None or result.replaced or not result.without_path:
+        return {}
+    text = f"No examined message has the path {path.strip()[:MAX_SHOWN_PATH]}."
+    return {"new_path": FieldProblem(text, suggestion=next(iter(result.paths), ""))}
 
 
 async def read_first(page: Page, name: str, selection: Selection) -> Sequence[Seen]:

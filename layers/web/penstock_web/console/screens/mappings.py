@@ -15,6 +15,7 @@ from penstock.management import mappings as management
 from penstock.management.mappings import MappingPatch, NewMapping, ShownMapping
 from penstock.management.rights import right_of
 from penstock_web.console.forms import Form
+from penstock_web.console.json_faults import JsonFault, find_json_fault
 from penstock_web.console.message_form import read_sample
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.paging import MAX_TROUBLED, put_first
@@ -190,15 +191,11 @@ def _read_patterns(form: Form) -> list[str]:
     """Returns the filters, one per line. Raises InvalidParameterValue with the place of a fault."""
     lines = form.get_text("filters").split("\n")
     for number, line in enumerate(lines, 1):
-        try:
-            is_object = not line.strip() or isinstance(decode_json(line), dict)
-            problem, column = "" if is_object else "A filter is a JSON object.", 1
-        except ValueError as error:
-            problem, column = f"The filter is not JSON: {error}.", getattr(error, "colno", 1)
-        except RecursionError:
-            problem, column = "The filter is nested too deeply.", 1
-        if problem:
-            raise InvalidParameterValue(f"filters: {problem}\n line: {number}, column: {column}")
+        fault = find_json_fault(line) if line.strip() else None
+        if fault is None and line.strip() and not isinstance(decode_json(line), dict):
+            fault = JsonFault('A filter is a JSON object, such as {"body": {"kind": ["order"]}}.', 1, 1)
+        if fault is not None:
+            raise InvalidParameterValue(f"filters: {fault.text}\n line: {number}, column: {fault.column}")
     return [line.strip() for line in lines if line.strip()]
 
 

@@ -18,7 +18,7 @@ from penstock.search.filters import MessageFilter
 from penstock.sqs.types import SendMessageRequest
 from penstock_web.console.filters import NAMES, parse_filter
 from penstock_web.console.message_form import MAX_ATTRIBUTES, Written, build_attributes, fill, read_written
-from penstock_web.console.messages import STATES, Seen, find, find_acts, look_at, look_for, read_samples
+from penstock_web.console.messages import STATES, MessagePage, Seen, find, find_acts, look_at, look_for, read_samples
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.paging import PAGE, cut_page
 from penstock_web.console.rendering import segment
@@ -39,6 +39,7 @@ from penstock_web.console.snippets import as_markdown, message_snippets
 from penstock_web.console.undo import end_undo, find_undo, offer_undo
 
 MAX_PLACE_LENGTH = 160
+NOTHING: Final = MessagePage([], 0, 0, None)
 DELETE: Final = require_on("queue", "sqs:DeleteMessage")
 """The right to delete. The operation checks it again after the user has confirmed the number."""
 
@@ -57,7 +58,10 @@ async def messages(name: str, page: CurrentPage) -> Response:
     messages in the queue's order. The URL also contains the messages that the user has selected on other pages.
     """
     state = page.query.read_choice("state", STATES)
-    wanted = parse_filter(page.query, [state] if "state" in page.query else list(STATES))
+    try:
+        wanted = parse_filter(page.query, [state] if "state" in page.query else list(STATES))
+    except InvalidParameterValue as error:
+        return show_fault(name, error, page)
     if wanted is not None:
         return await show_filtered(name, wanted, page)
     after = page.query.read_number("after", 0, LAST_ID)
@@ -81,6 +85,15 @@ async def show_filtered(name: str, wanted: MessageFilter, page: Page) -> Respons
         after=place, messages=found.messages, more=False, found=found,
         given={name: page.query.get(name, "") for name in NAMES}, selected=selected, acts=find_acts(name, page),
         done=page.query.get("done", ""),
+    )  # fmt: skip
+
+
+def show_fault(name: str, error: AwsError, page: Page) -> Response:
+    """Shows the filter as the user has typed it, with its fault."""
+    return show_page(
+        page, "messages.html", find_status(error), title=f"Messages of {name}", name=name,
+        state=page.query.get("state", ""), states=STATES, after="", messages=(), more=False, found=NOTHING, fault=error,
+        given={field: page.query.get(field, "") for field in NAMES}, selected=None, acts=find_acts(name, page), done="",
     )  # fmt: skip
 
 
