@@ -45,11 +45,12 @@ offset p_skip limit p_limit
 $$;
 
 -- queue.read_overview: returns the counts of an account's queues, and the queues that may need attention. The first row
--- has a null name and the sums of the last measurements. Each of the next rows, at most 4 * p_limit, describes one
+-- has a null name and the sums of the last measurements. Each of the next rows, at most 5 * p_limit, describes one
 -- queue:
 --   `p_limit` queues with the most messages, and as many queues with the oldest message.
 --   `p_limit` dead-letter queues with messages.
 --   `p_limit` queues that recently moved the most messages to a dead-letter queue.
+--   `p_limit` queues of mappings that have failed for the longest time, whose messages may all be in flight.
 -- The caller decides with a verdict whether a queue needs attention.
 --   `queues` is the number of the account's queues, in the first row.
 --   `measured` says whether a queue of the account was measured, in the first row. Otherwise the counts are unknown.
@@ -59,7 +60,8 @@ $$;
 --     measurement in the installation.
 -- In most installations most queues are empty. Therefore the function reads the measurements once, and only the queues
 -- that are not empty, or that have had dead letters. Overrides the service's planner settings, which would prevent this
--- plan. Uses the indexes queues_account_id_region_name_key, queues_pkey and queues_dead_letter_arn.
+-- plan. Uses the indexes queues_account_id_region_name_key, queues_pkey, queues_dead_letter_arn and
+-- event_source_mapping_troubled.
 create or replace function queue.read_overview(p_account_id text, p_region text, p_limit int)
 returns table (name text, arn text, queues bigint, measured boolean, visible bigint, in_flight bigint, delayed bigint,
     dead_letters bigint, oldest_at timestamptz, measured_at timestamptz, read_at timestamptz)
@@ -78,7 +80,11 @@ chosen as (
     (select o.queue_id from own o where o.visible > 0 order by o.visible desc limit p_limit)
     union (select o.queue_id from own o where o.visible > 0 order by o.oldest_at limit p_limit)
     union (select d.queue_id from dead d order by d.messages desc limit p_limit)
-    union (select o.queue_id from own o where o.dead_lettered > 0 order by o.dead_lettered desc limit p_limit))
+    union (select o.queue_id from own o where o.dead_lettered > 0 order by o.dead_lettered desc limit p_limit)
+    union (
+        select q.queue_id from queue.event_source_mapping p join queue.queues q on q.arn = p.queue_arn
+        where p.account_id = p_account_id and p.region = p_region and p.enabled and p.failing_since is not null
+        order by p.failing_since limit p_limit))
 select null::text, null::text,
     (select count(*) from queue.queues q where q.account_id = p_account_id and q.region = p_region),
     exists (

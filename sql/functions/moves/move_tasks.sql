@@ -23,6 +23,33 @@ begin
         case when v_queue_id is null then 'SourceArn' when v_moved is null then 'TaskHandle' end;
 end $$;
 
+-- queue.count_move_sources: returns how many messages a task without a destination could move.
+--   `p_ids` and `p_filter` are those of start_move_task.
+--   `messages` is the number of selected messages that a receive could return now.
+--   `without_source` is the number of those without a recorded source queue, because clients sent them directly.
+--   `lost_source` is the number of those whose source queue no longer exists.
+--   `is_complete` is false if the queue has more messages than the function examined: 10,000, for about a second.
+-- Returns zeros if the queue does not exist. Takes no lock.
+create or replace function queue.count_move_sources(p_source text, p_ids bigint[], p_filter jsonb)
+returns table (messages bigint, without_source bigint, lost_source bigint, is_complete boolean)
+language sql stable as $$
+with source as materialized (select q.queue_id from queue.queues q where q.arn = p_source),
+selected as materialized (
+    select m.id, m.system, null::text as next
+    from source s cross join lateral queue.pick_messages(s.queue_id, p_ids) m
+    where p_ids is not null and queue.message_state(m.visible_at, m.receive_count) = 'visible'
+    union all
+    select f.id, f.system, f.next
+    from source s cross join lateral queue.find_messages(s.queue_id, coalesce(p_filter, '{}') || '{"states": ["visible"]}',
+        clock_timestamp(), null, 10000, 10000, null, false, 1) f
+    where p_ids is null)
+select count(m.id), count(m.id) filter (where t.failure = 'CouldNotDetermineMessageSource'),
+    count(m.id) filter (where t.failure = 'AWS.SimpleQueueService.NonExistentQueue'),
+    coalesce(bool_and(m.next is null), true)
+from source s cross join selected m
+left join lateral queue.move_target(s.queue_id, null, m.system) t on m.id is not null
+$$;
+
 -- queue.continue_move_task: lets a task continue after its canary. A rate that is not null replaces the task's rate. A
 -- second call has no effect. `continued` is false if the queue has no such task, or if the task has ended. Locks the
 -- task's row, and can wait for a step of the task.

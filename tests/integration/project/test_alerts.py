@@ -14,7 +14,7 @@ import psycopg
 import pytest
 import yaml
 
-from penstock.management.attention import QUEUE_LEVELS
+from penstock.management.verdicts import QUEUE_LEVELS
 from penstock.verdicts import Facts
 from tests.support.database import Database
 from tests.support.metrics_page import check, exposed, families, labels_of, named

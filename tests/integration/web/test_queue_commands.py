@@ -287,6 +287,7 @@ def test_peek_shows_groups(penstock: Command) -> None:
 def test_dead_letters_go_back(penstock: Command) -> None:
     penstock("create", "failed")
     penstock("create", "jobs", "--dead-letters", "failed", "--max-receives", "1")
+    assert penstock("failures", "failed").strip() == "failed has no messages"
     penstock("send", "jobs", "broken")
     assert "broken" in penstock("receive", "jobs", "--hide", "0")
     assert penstock("receive", "jobs") == ""

@@ -8,7 +8,7 @@ mapping if its invocations fail or the service stopped it, and the database if a
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -27,18 +27,8 @@ from penstock.verdicts.words import name_state
 
 from .metrics.views import to_utc
 from .rights import build_schedule_arn, needs
-from .verdicts import Observed, observe, rank_badness
+from .verdicts import LEVELS, QUEUE_LEVELS, Level, Observed, find_level, observe, rank_badness, rate_dead_letters
 
-Level = Literal["bad", "warn", "info"]
-LEVELS: Final[tuple[Level, ...]] = ("bad", "warn", "info")
-QUEUE_LEVELS: Final[dict[Kind, Level]] = {
-    Kind.STALLED: "bad",
-    Kind.THROTTLED: "bad",
-    Kind.POISONED: "bad",
-    Kind.FALLING_BEHIND: "warn",
-    Kind.DEAD_LETTERS: "warn",
-}
-"""The verdicts that need attention, and their usual levels (find_level)."""
 GIVEN_UP: Final = "given_up"
 PAUSED: Final = "endpoint_paused"
 FAILS: Final = "endpoint_fails"
@@ -75,9 +65,10 @@ OLD_TRANSACTIONS: Final = 10_000_000
 """How many transactions a snapshot can be behind before it needs attention."""
 MAX_COUNTED: Final = 10_000
 """At most this many given-up deliveries are counted, the newest first, and as many late schedules and deliveries."""
+HEALTHY: Final = frozenset({Kind.OK, Kind.IDLE})
 MAX_QUEUES: Final = 200
-"""At most this many queues receive a verdict: the queues with the most messages, the oldest messages, and dead
-letters."""
+"""At most this many queues receive a verdict: the queues with the most messages, the oldest messages, dead letters, and
+failing mappings."""
 HOUR: Final = timedelta(hours=1)
 CONSOLE: Final = "/console"
 PAGES_OF_CAUSES: Final[dict[Cause, str]] = {
@@ -176,7 +167,7 @@ def read_attention(context: Context) -> Operation[Attention]:
 @needs("account", "sqs:ListQueues", "penstock:GetLag")
 def read_judged(context: Context) -> Operation[Judged]:
     """Returns the verdicts on the 200 queues that may need attention."""
-    total, *rows = yield from Call(READ_OVERVIEW, (context.account_id, context.region, MAX_QUEUES // 4))
+    total, *rows = yield from Call(READ_OVERVIEW, (context.account_id, context.region, MAX_QUEUES // 5))
     limit = context.environment.settings.queue_in_flight_limit
     found = yield from observe([row.arn or "" for row in rows], limit)
     queues = [judge_queue(row, found[row.arn]) for row in rows if row.arn in found]
@@ -220,7 +211,8 @@ def judge_queue(row: OverviewRow, seen: Observed) -> JudgedQueue:
 
 def find_concerns(queues: Iterable[JudgedQueue], others: Iterable[Concern] = ()) -> list[Concern]:
     """Returns the concerns about these queues, and the others. The most severe come first. Among equally severe
-    concerns, the worst of each kind comes first, so many concerns of one kind do not hide the other kinds.
+    concerns, the worst of each kind comes first, so many concerns of one kind do not hide the other kinds. Among those,
+    and among the rest, the concern with the most messages, deliveries or failures comes first, then the newest.
     """
     ranked = sorted(queues, key=lambda queue: (*rank_badness(queue.seen.verdict), queue.row.name))
     found = [concern for queue in ranked for concern in describe_queue(queue)]
@@ -228,13 +220,32 @@ def find_concerns(queues: Iterable[JudgedQueue], others: Iterable[Concern] = ())
     found += [describe_loss(name, verdict) for name, verdict in sorted(losing, key=lambda queue: -queue[1].expired)]
     found += others
     found = join_causes(found)
+    found.sort(key=rank_harm)
     seen: set[tuple[str, Level]] = set()
-    places: list[tuple[int, bool]] = []
-    for concern in found:
+    places: list[tuple[int, bool, int]] = []
+    for place, concern in enumerate(found):
         first = (concern.kind, concern.level)
-        places.append((LEVELS.index(concern.level), first in seen))
+        places.append((LEVELS.index(concern.level), first in seen, place))
         seen.add(first)
-    return [found[number] for number in sorted(range(len(found)), key=places.__getitem__)]
+    return [found[place] for *_, place in sorted(places)]
+
+
+def rank_harm(concern: Concern) -> tuple[int, float]:
+    """Returns the sort key of equally severe concerns. The number of an old transaction or snapshot counts no work."""
+    number = 1 if concern.kind in (OLD_TRANSACTION, OLD_SNAPSHOT) else concern.number
+    return -number, 0.0 if concern.since is None else -concern.since.timestamp()
+
+
+def list_dead(judged: Judged) -> list[str]:
+    """Returns the names of the dead-letter queues with messages, in the order of what needs attention."""
+    return [one.name for one in find_concerns(judged.queues) if one.kind == Kind.DEAD_LETTERS.value]
+
+
+def list_troubled(judged: Judged) -> list[str]:
+    """Returns the names of the queues that are not healthy, in the order of what needs attention."""
+    concerns = (concern.name for concern in find_concerns(judged.queues))
+    unhealthy = (queue.row.name or "" for queue in judged.queues if queue.seen.verdict.kind not in HEALTHY)
+    return list(dict.fromkeys([*concerns, *unhealthy]))
 
 
 def join_causes(concerns: Sequence[Concern]) -> list[Concern]:
@@ -255,20 +266,6 @@ def include_queue(mapping: Concern, queue: Concern) -> Concern:
     state = "" if queue.state == name_state("", Cause.FUNCTION_FAILS) else f"The queue is {queue.state}: "
     text = f"{mapping.text} {state}{queue.number:,} {noun} can be received."
     return replace(mapping, text=text, includes=[*mapping.includes, Included(queue.kind, queue.name)])
-
-
-def find_level(verdict: Verdict) -> Level | None:
-    """Returns how severe a verdict is, for all pages and alerts, or None if the verdict needs no attention.
-
-    A queue that still receives dead letters is bad, and a queue that a user paused is a warning.
-    """
-    if verdict.kind is Kind.DEAD_LETTERS:
-        return rate_dead_letters(verdict)
-    return "warn" if verdict.cause is Cause.QUEUE_PAUSED else QUEUE_LEVELS.get(verdict.kind)
-
-
-def rate_dead_letters(verdict: Verdict) -> Level:
-    return "bad" if verdict.arrival_rate else QUEUE_LEVELS[Kind.DEAD_LETTERS]
 
 
 def needs_attention(verdict: Verdict) -> bool:

@@ -22,10 +22,12 @@ from penstock.effects import Call, Operation
 from penstock.postgres.statements.move_tasks import (
     CANCEL_MOVE_TASK,
     CONTINUE_MOVE_TASK,
+    COUNT_MOVE_SOURCES,
     DESCRIBE_MOVE_TASKS,
     READ_CANARY,
     START_MOVE_TASK,
     CanaryRow,
+    MoveSourcesRow,
     MoveTaskRow,
 )
 from penstock.search.filters import MessageFilter
@@ -108,22 +110,61 @@ class MoveTaskConflict(errors.AwsError):
     status = 409
 
 
-@needs("queue", "sqs:StartMessageMoveTask")
+class SourceNotKnown(errors.InvalidParameterValue):
+    """No selected message can return, because none has a source queue. The client must choose a destination."""
+
+
 # --- operations ------------------------------------------------------------------------------------------------------
+@needs("queue", "sqs:StartMessageMoveTask")
 @audited(
     lambda name, new, context: Act("sqs:StartMessageMoveTask", build_queue_arn(name, context), msgspec.to_builtins(new))
 )
 def start_move_task(name: str, new: NewMoveTask, context: Context) -> Operation[MoveTaskRow]:
     """Starts a task and returns it.
 
-    Raises InvalidParameterValue, MoveTaskConflict, QueueDoesNotExist, and AccessDenied unless the caller can send to
-    the destination.
+    Raises InvalidParameterValue, SourceNotKnown, MoveTaskConflict, QueueDoesNotExist, and AccessDenied unless the
+    caller can send to the destination.
     """
     source = build_queue_arn(name, context)
     destination = None if new.to is None else build_queue_arn(new.to, context)
     selected = _check_selection(new, context)
+    if destination is None:
+        check_sources((yield from _count_sources(source, new.ids, selected)))
     arguments = (source, destination, new.per_second, new.ids, selected, new.canary)
     return (yield from _authorize_and_start(arguments, new.to, context))
+
+
+@needs("queue", "sqs:StartMessageMoveTask")
+def count_move_sources(name: str, new: NewMoveTask, context: Context) -> Operation[MoveSourcesRow]:
+    """Returns how many of the first 10,000 selected messages can return to their source queues. Raises
+    InvalidParameterValue."""
+    return _count_sources(build_queue_arn(name, context), new.ids, _check_selection(new, context))
+
+
+def _count_sources(source: str, ids: list[int] | None, selected: str | None) -> Operation[MoveSourcesRow]:
+    (row,) = yield from Call(COUNT_MOVE_SOURCES, (source, ids, selected))
+    return row
+
+
+def check_sources(row: MoveSourcesRow) -> None:
+    """Raises SourceNotKnown if all messages are known and none can return."""
+    if row.is_complete and row.messages and row.messages == row.without_source + row.lost_source:
+        raise SourceNotKnown(f"No message was moved. {explain_sources(row)} Choose the queue to which they move (to).")
+
+
+def explain_sources(row: MoveSourcesRow) -> str:
+    """Returns in sentences why messages cannot return, or an empty text if all can."""
+    parts = []
+    if row.without_source:
+        parts.append(f"{_count(row.without_source, row)} no source queue, because clients sent them to this queue.")
+    if row.lost_source:
+        parts.append(f"{_count(row.lost_source, row)} a source queue that no longer exists.")
+    return " ".join(parts)
+
+
+def _count(number: int, row: MoveSourcesRow) -> str:
+    of = f"{row.messages:,}{'' if row.is_complete else ' or more'}"
+    return f"{number:,} of {of} {'message' if row.messages == 1 else 'messages'} {'has' if number == 1 else 'have'}"
 
 
 def _check_selection(new: NewMoveTask, context: Context) -> str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from penstock.effects import Call, Compute, Operation
 from penstock.postgres.database import Database
@@ -32,7 +32,19 @@ QUEUES_PER_READ: Final = {RECENT: 60, KEPT: 5}
 MAX_HISTORIES: Final = 20
 """The number of queues, worst first, for which the complete history is read. These histories have 30,000 rows."""
 ORDER: Final = {kind: place for place, kind in enumerate(Kind)}
-"""The kinds in the order of lists, worst first."""
+"""The kinds, worst first. Equally severe queues with equal backlogs have this order."""
+Level = Literal["bad", "warn", "info"]
+LEVELS: Final[tuple[Level, ...]] = ("bad", "warn", "info")
+QUEUE_LEVELS: Final[dict[Kind, Level]] = {
+    Kind.STALLED: "bad",
+    Kind.THROTTLED: "bad",
+    Kind.POISONED: "bad",
+    Kind.FALLING_BEHIND: "warn",
+    Kind.DEAD_LETTERS: "warn",
+}
+"""The verdicts that need attention, and their usual levels (find_level)."""
+MANY_DEAD_LETTERS: Final = 100
+"""The number of waiting dead letters from which a dead-letter queue is as severe as one that still receives them."""
 QUEUES_PER_PAGE: Final = 200
 Histories = Mapping[int, Sequence[Minute]]
 
@@ -217,9 +229,27 @@ def ask_for_more(verdicts: Mapping[str, Verdict]) -> list[str]:
     return sorted(asking, key=lambda arn: (verdicts[arn].since_or_before, rank_badness(verdicts[arn])))[:MAX_HISTORIES]
 
 
-def rank_badness(verdict: Verdict) -> tuple[int, int]:
-    """Returns the sort key of lists: the worst kind first, then the largest backlog. A queue that a user paused is as
-    bad as a queue that falls behind.
+def find_level(verdict: Verdict) -> Level | None:
+    """Returns how severe a verdict is, for all pages and alerts, or None if the verdict needs no attention.
+
+    A queue with many dead letters, or that still receives dead letters, is bad. A queue that a user paused is a
+    warning.
     """
-    kind = Kind.FALLING_BEHIND if verdict.cause is Cause.QUEUE_PAUSED else verdict.kind
-    return ORDER[kind], -verdict.backlog
+    if verdict.kind is Kind.DEAD_LETTERS:
+        return rate_dead_letters(verdict)
+    return "warn" if verdict.cause is Cause.QUEUE_PAUSED else QUEUE_LEVELS.get(verdict.kind)
+
+
+def rate_dead_letters(verdict: Verdict) -> Level:
+    is_bad = bool(verdict.arrival_rate) or verdict.backlog >= MANY_DEAD_LETTERS
+    return "bad" if is_bad else QUEUE_LEVELS[Kind.DEAD_LETTERS]
+
+
+def rank_badness(verdict: Verdict) -> tuple[int, int, int]:
+    """Returns the sort key of lists of queues, as of what needs attention: the most severe first, then the largest
+    backlog. Queues that need no attention follow in the order of their kinds.
+    """
+    level = find_level(verdict)
+    if level is None:
+        return len(LEVELS) + ORDER[verdict.kind], -verdict.backlog, 0
+    return LEVELS.index(level), -verdict.backlog, ORDER[verdict.kind]

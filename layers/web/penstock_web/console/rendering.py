@@ -15,7 +15,8 @@ from jinja2 import Environment as Templates
 from jinja2 import PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from penstock.management.attention import OTHER_LEVELS, find_level
+from penstock.management.attention import OTHER_LEVELS
+from penstock.management.verdicts import find_level
 from penstock.verdicts.words import name_state
 from penstock_web.report import formats
 from penstock_web.report.formats import duration

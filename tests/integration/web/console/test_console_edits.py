@@ -120,7 +120,7 @@ def test_a_body_that_is_no_longer_json_asks_first(console: Console) -> None:
     typed = {"body": '{"a":1,\r\n oops}', "attribute": ["mine"], "type": ["String"], "value": ["typed"]}
     response = edit(console, "broken-dead", number, **typed)
     assert (response.status_code, visible(console, dead)) == (400, 1)
-    assert "in line 2, column 2. Send it as it is?" in problem(response)
+    assert "Line 2, column 2: A name in double quotes is expected. Send it as it is?" in problem(response)
     kept = fields(response.text)
     assert (kept["body"], kept["attribute"][0], kept["value"][0]) == (typed["body"], "mine", "typed")
     assert 'name="any_text" value="yes"' in response.text

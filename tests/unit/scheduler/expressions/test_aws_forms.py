@@ -151,8 +151,8 @@ def test_canonical_forms(written: str, form: str, canonical: str) -> None:
         ("rate(1.5 hours)", 5, None),
         ("rate(5 seconds)", 7, None),
         ("rate(5 mins)", 7, "rate(5 minutes)"),
-        ("rate(5)", 0, None),
-        ("rate(5 minutes", 0, None),
+        ("rate(5)", 0, "rate(5 minutes)"),
+        ("rate(5 minutes", 0, "rate(5 minutes)"),
         ("rate(999999999999 days)", 5, None),
         # AWS refuses expressions with additional white space.
         ("rate( 10 minutes )", 5, "rate(10 minutes)"),
@@ -162,7 +162,7 @@ def test_canonical_forms(written: str, form: str, canonical: str) -> None:
         ("cron(0  1 * * ? * )", 6, "cron(0 1 * * ? *)"),
         # invalid times
         ("at(2022-11-20)", 13, "at(2022-11-20T00:00:00)"),
-        ("at(2022-11-20T13:00)", 0, None),
+        ("at(2022-11-20T13:00)", 0, "at(2022-11-20T13:00:00)"),
         ("at(2022-11-20T13:00:00Z)", 0, None),
         ("at(2022-11-31T13:00:00)", 3, None),
         ("at(2300-01-01T00:00:00)", 3, None),
@@ -469,3 +469,20 @@ def test_one_time_schedules(expression: str, zone: str, instant: str) -> None:
     assert parsed.is_one_shot
     assert parsed.next_after(utc("2020-01-01")) == utc(instant)
     assert parsed.next_after(utc(instant)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("rate 5 minutes", "rate(5 minutes)"), ("5 minutes", "rate(5 minutes)"), ("Rate(5 minuts)", "rate(5 minutes)"),
+     ("evry weekday at 9am", "every weekday at 9am"), ("weekdays at 9am", "every weekday at 9am"),
+     ("crn(0 9 ? * MON-FRI *)", "cron(0 9 ? * MON-FRI *)"), ("0 9 * * 1-5", "cron(0 9 ? * MON-FRI *)"),
+     ("2030-01-31 09:00", "at(2030-01-31T09:00:00)"), ("@hourly", "hourly"), ("hello", None)],
+)  # fmt: skip
+def test_a_text_of_no_form_names_the_forms_and_what_is_meant(text: str, meant: str | None) -> None:
+    """The form of a schedule takes sentences and AWS's expressions. A crontab's Monday is 1, and AWS's is 2."""
+    with pytest.raises(ScheduleInvalid) as caught:
+        convert_sentence(text)
+    assert caught.value.suggestion == meant
+    assert all(form in caught.value.message for form in ("every weekday at 9am", "rate(", "cron(", "at("))
+    for example in caught.value.examples:
+        parse_aws(convert_sentence(example))

@@ -20,16 +20,18 @@ import pytest
 from fastapi import APIRouter, FastAPI, Response
 
 import penstock_web.console
-from penstock.errors import InvalidParameterValue
+from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.attention import find_concerns
 from penstock.management.rights import PUBLIC, SIGNED_IN, require
+from penstock.sns.filter_policy.compile import compile_policy
 from penstock.verdicts import Cause, Kind, Minute, Verdict
 from penstock_web.console import readings
 from penstock_web.console.charts import depths
 from penstock_web.console.console import list_screens
 from penstock_web.console.console_route import ConsoleRoute
 from penstock_web.console.documentation import ABSENT, POLICY_NAME, add_documentation
-from penstock_web.console.forms import Form, find_problems, locate_problem
+from penstock_web.console.forms import FieldProblem, Form, find_problems, locate_problem
+from penstock_web.console.json_faults import find_json_fault
 from penstock_web.console.messages import mark_lines
 from penstock_web.console.readings import Refresher
 from penstock_web.console.rendering import (
@@ -115,15 +117,42 @@ def test_lines_that_differ() -> None:
      ("line: 1, column: 101", "x" * 200, ("Line 1, column 101: line: 1, column: 101", "x" * 60, "x" * 60))],
 )  # fmt: skip
 def test_a_problem_shows_its_place_in_the_text(text: str, value: str, problem: tuple[str, str, str]) -> None:
-    assert locate_problem(text, value) == problem
+    assert locate_problem(text, value) == FieldProblem(*problem)
 
 
 def test_a_problem_belongs_to_the_field_of_its_first_word() -> None:
     form = Form.filled({"filter": "{"})
     words = {"Endpoint": "endpoint", "FilterPolicy": "filter"}
     found = find_problems(InvalidParameterValue('FilterPolicy: "Endpoint"\n line: 1, column: 2'), form, words)
-    assert found == {"filter": ('Line 1, column 2: FilterPolicy: "Endpoint"', "{", "")}
-    assert find_problems(InvalidParameterValue("other"), form, words) == {"": ("other", "", "")}
+    assert found == {"filter": FieldProblem('Line 1, column 2: FilterPolicy: "Endpoint"', "{")}
+    assert find_problems(InvalidParameterValue("other"), form, words) == {"": FieldProblem("other")}
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "sentence"),
+    [('{"a": ["b"}', (1, 11), "A comma or a closing bracket is expected."),
+     ('{"a": ["b"]', (1, 12), "The JSON ends too early. A comma or a closing bracket is expected."),
+     ("order", (1, 1), "A value is expected: "), ('{"a" 1}', (1, 6), "A colon is expected."),
+     ('{\n a: 1}', (2, 2), "A name in double quotes is expected."), ('["a]', (1, 2), "no closing quote."),
+     ("", (1, 1), "The JSON ends too early."), ("{} {}", (1, 4), "The JSON ends before this place"),
+     ("[" * 100_000, (1, 1), "nested too deeply")],
+)  # fmt: skip
+def test_a_fault_of_json_says_what_the_grammar_expects(text: str, place: tuple[int, int], sentence: str) -> None:
+    """The grammar of RFC 8259, sections 2 to 7."""
+    fault = find_json_fault(text)
+    assert fault is not None
+    assert (fault.line, fault.column) == place
+    assert sentence in fault.text
+    assert find_json_fault('{"a": [1, "b", null]}') is None
+
+
+def test_a_filter_that_is_not_json_shows_no_words_of_a_parser() -> None:
+    with pytest.raises(AwsError) as caught:
+        compile_policy('{"a": ["b"]', "MessageAttributes")
+    problem = locate_problem(caught.value.message, '{"a": ["b"]')
+    assert problem.text == (
+        "Line 1, column 12: This is not JSON. The JSON ends too early. A comma or a closing bracket is expected."
+    )
 
 
 TEMPLATES = Path(__file__).parents[4] / "layers/web/penstock_web/console/templates"

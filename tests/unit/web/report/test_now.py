@@ -16,8 +16,16 @@ from typing import Any
 import pytest
 
 from penstock.management import attention
-from penstock.management.attention import JudgedQueue, describe_endpoints, describe_late_work, find_concerns
-from penstock.management.verdicts import Observed
+from penstock.management.attention import (
+    Judged,
+    JudgedQueue,
+    describe_endpoints,
+    describe_late_work,
+    find_concerns,
+    list_dead,
+    list_troubled,
+)
+from penstock.management.verdicts import Observed, rank_badness
 from penstock.postgres.statements.deliveries import FailedEndpointRow
 from penstock.postgres.statements.metrics import LateWorkRow, VerdictFactsRow
 from penstock.postgres.statements.queues import OverviewRow
@@ -224,10 +232,32 @@ def test_the_most_severe_come_first_and_of_those_the_worst_of_each_kind() -> Non
     assert found[1].text.endswith("ended in 15 minutes because their retention was over, and no consumer received any.")
 
 
+def test_many_dead_letters_come_first_though_none_arrives() -> None:
+    """An operator looks at the top of the overview, of `penstock status` and of the list of queues."""
+    dead = Verdict(Kind.DEAD_LETTERS, backlog=400)
+    queues = [
+        judged("few-dead", Verdict(Kind.DEAD_LETTERS, backlog=9), dead_letters=True, visible=9),
+        judged("stuck", Verdict(Kind.STALLED, NOW, backlog=12)),
+        judged("failing", Verdict(Kind.POISONED, cause=Cause.FUNCTION_FAILS, backlog=40)),
+        judged("many-dead", dead, dead_letters=True, visible=400), judged("empty", Verdict(Kind.IDLE)),
+    ]  # fmt: skip
+    ranked = ["many-dead", "failing", "stuck", "few-dead"]
+    rows = [LateWorkRow("old_snapshot", None, 20_000_000, NOW, None, None)]
+    assert [one.name for one in find_concerns(queues, map(describe_late_work, rows))] == [
+        *ranked[:3],
+        "Database",
+        ranked[3],
+    ]
+    judgement = Judged(queues[0].row, queues)
+    assert list_troubled(judgement) == ranked
+    assert list_dead(judgement) == ["many-dead", "few-dead"]
+    assert [queue.row.name for queue in sorted(queues, key=lambda one: rank_badness(one.seen.verdict))][:4] == ranked
+
+
 def test_a_queue_that_a_user_paused_is_less_severe_than_one_that_messages_return_to() -> None:
     paused = judged("a", Verdict(Kind.THROTTLED, cause=Cause.QUEUE_PAUSED, backlog=99))
     found = find_concerns(
-        [paused, judged("b", Verdict(Kind.POISONED, backlog=1)), judged("c", Verdict(Kind.THROTTLED))]
+        [paused, judged("b", Verdict(Kind.POISONED, backlog=1)), judged("c", Verdict(Kind.THROTTLED, backlog=2))]
     )
     assert [(one.name, one.level, one.state) for one in found] == [
         ("c", "bad", "throttled"), ("b", "bad", "poisoned"), ("a", "warn", "paused"),

@@ -11,10 +11,11 @@ from penstock.context import Context
 from penstock.delivery import DELIVERIES
 from penstock.effects import Call, Operation, Wake
 from penstock.errors import InvalidParameterValue
-from penstock.management.attention import LEVELS, Concern, Level, read_attention
+from penstock.management.attention import Concern, read_attention
 from penstock.management.errors import AlertsNotSet
 from penstock.management.metrics.views import to_utc
 from penstock.management.rights import needs
+from penstock.management.verdicts import LEVELS, Level
 from penstock.postgres.statements.alerts import CHANGE_ALERT_URL, FIND_ALERT_URL, LIST_ALERTS, SEND_ALERTS, AlertRow
 from penstock.settings.alert_url import parse_alert_url
 from penstock.verdicts.words import name_kind

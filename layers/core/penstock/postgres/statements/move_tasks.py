@@ -101,6 +101,21 @@ class MoveTaskRow(NamedTuple):
 DESCRIBE_MOVE_TASKS = Statement("queue.describe_move_tasks", ("text", "uuid"), MoveTaskRow)
 
 
+class MoveSourcesRow(NamedTuple):
+    """The receivable messages of a selection. `without_source` counts those that clients sent directly, and
+    `lost_source` those whose source queue no longer exists. `is_complete` is false if the queue has more messages than
+    the 10,000 examined ones.
+    """
+
+    messages: int
+    without_source: int
+    lost_source: int
+    is_complete: bool
+
+
+COUNT_MOVE_SOURCES = Statement("queue.count_move_sources", ("text", "int8[]", "jsonb"), MoveSourcesRow)
+
+
 class CanaryRow(NamedTuple):
     """A message that a waiting task has moved to the queue `arn`. `state` is None if the message has left the queue,
     and nothing says how. `receive_count` is None without a row of the message.

@@ -275,6 +275,8 @@ def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Do
             shown = move
     if move["state"] == "failed":
         raise LocalError(f"the move failed: {move['problem']}")
+    if move["state"] == "completed" and move["skipped"] and not move["moved"]:
+        raise LocalError(f"the move moved no message: {_progress(move)}")
     return move
 
 

@@ -7,13 +7,12 @@ from markupsafe import Markup
 
 from penstock.context import Context
 from penstock.effects import Operation
-from penstock.management.attention import Judged
+from penstock.management.attention import list_dead, list_troubled
 from penstock.management.messages.life import parse_message_id
 from penstock.management.queues import WantedQueues, read_queue_page
 from penstock.management.rights import right_of
 from penstock.management.verdicts import Observed
 from penstock.postgres.statements.queues import QueuePageRow
-from penstock.verdicts import Kind
 from penstock_web.console.charts import depths, spark
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.paging import PAGE, count_pages, count_rows_before, read_page_number
@@ -23,13 +22,16 @@ from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import screen
 
 TROUBLE: Final = "trouble"
-SORTS: Final = (TROUBLE, "name", "visible", "in_flight", "delayed", "age", "created")
-HEALTHY: Final = frozenset({Kind.OK, Kind.IDLE})
+DEAD: Final = "dead"
+SORTS: Final = (TROUBLE, "name", "visible", "in_flight", "delayed", "age", "created", DEAD)
+BEGINNINGS: Final = {TROUBLE: list_troubled, DEAD: list_dead}
+"""The sorts that begin with some of the account's queues."""
 MAX_SEARCH_LENGTH: Final = 80
 
 
 class Wanted(NamedTuple):
-    """The URL's parameters. The first `page` is 1. The sort `trouble` begins with the queues that need attention."""
+    """The URL's parameters. The first `page` is 1. The sort `trouble` begins with the queues that need attention, and
+    `dead` with the dead-letter queues that have messages."""
 
     search: str
     sort: str
@@ -62,8 +64,9 @@ class ListedQueue(NamedTuple):
 
 
 def read_page(wanted: Wanted, first: list[str], context: Context) -> Operation[list[ListedQueue]]:
-    """Returns a page of queues. The sort `trouble` begins with the queues in `first`."""
-    page = WantedQueues(*wanted[:3], first, count_rows_before(wanted.page), PAGE)
+    """Returns a page of queues. The sorts `trouble` and `dead` begin with the queues in `first`."""
+    sort = TROUBLE if wanted.sort == DEAD else wanted.sort
+    page = WantedQueues(wanted.search, sort, wanted.descending, first, count_rows_before(wanted.page), PAGE)
     return [ListedQueue(*listed) for listed in (yield from read_queue_page(page, context))]
 
 
@@ -75,7 +78,7 @@ async def queues(page: CurrentPage) -> Response:
         return redirect(f"/console/messages/{searched}")
     sort = page.query.read_choice("sort", SORTS)
     order = page.query.read_choice("order", ("", "asc", "desc"))
-    descending = sort != TROUBLE and (order == "desc" if order else sort != "name")
+    descending = sort not in (TROUBLE, DEAD) and (order == "desc" if order else sort != "name")
     wanted = Wanted(
         searched[:MAX_SEARCH_LENGTH],
         sort,
@@ -83,7 +86,7 @@ async def queues(page: CurrentPage) -> Response:
         read_page_number(page.query),
     )
     await page.refresh()
-    first = list_troubled(await read_shared(page)) if sort == TROUBLE else []
+    first = BEGINNINGS[sort](await read_shared(page)) if sort in BEGINNINGS else []
     listed = await page.read(("queues", wanted), lambda: read_page(wanted, first, page.context))
     rows = [queue.row for queue in listed]
     total = rows[0].total if rows else 0
@@ -95,11 +98,6 @@ async def queues(page: CurrentPage) -> Response:
         is_number=searched.isascii() and searched.isdigit(),
         may_create=page.may_ever("sqs:CreateQueue"), done=page.query.get("done", ""),
     )  # fmt: skip
-
-
-def list_troubled(judged: Judged) -> list[str]:
-    """Returns the names of the queues whose verdict is not healthy, the worst first."""
-    return [queue.row.name or "" for queue in judged.queues if queue.seen.verdict.kind not in HEALTHY]
 
 
 def depth_spark(queue: Observed) -> Spark:

@@ -15,10 +15,11 @@ from msgspec import structs
 from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management import move_tasks
-from penstock.management.move_tasks import NewMoveTask
+from penstock.management.move_tasks import NewMoveTask, SourceNotKnown, explain_sources
 from penstock.management.rights import right_of, show
-from penstock.postgres.statements.move_tasks import CanaryRow, MoveTaskRow
-from penstock_web.console.forms import Form
+from penstock.postgres.statements.move_tasks import CanaryRow, MoveSourcesRow, MoveTaskRow
+from penstock.search.filters import MessageFilter
+from penstock_web.console.forms import FieldProblem, Form
 from penstock_web.console.messages import to_datetime
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import plural, words
@@ -33,6 +34,13 @@ FILTER_WORDS: Final = {
     "older_than_seconds": "older than (s)", "newer_than_seconds": "newer than (s)",
 }  # fmt: skip
 OVER: Final = ("completed", "cancelled", "failed")
+LEVELS: Final = {"completed": "good", "failed": "bad", "running": "info", "waiting": "warn"}
+REASONS: Final = {
+    "CouldNotDetermineMessageSource": "Messages without a source queue stay. Choose the queue to which they move.",
+    "AWS.SimpleQueueService.NonExistentQueue": "Messages stay whose target queue no longer exists.",
+    "NotContinued": "The move waited for 24 hours, and no user continued it.",
+}  # fmt: skip
+"""The sentences for the texts of FailureReason, which are AWS's."""
 CANARY_STATES: Final = {
     "visible": ("info", "waiting"), "deleted": ("good", "deleted"), "dead_lettered": ("bad", "dead-lettered again"),
 }  # fmt: skip
@@ -51,6 +59,7 @@ async def show_redrive(page: Page, name: str, selection: Selection, error: AwsEr
     """Shows the form with what the user has typed, and the last moves' progress."""
     arn = build_queue_arn(name, page.context)
     rows = await page.read(("moves", name), lambda: move_tasks.list_move_tasks(name, page.context))
+    sources = await count_sources(name, selection, page)
     typed = {
         "rate": "50",
         **{field: page.form.get(field) for field in ("rate", "canary", "to") if page.form.get(field)},
@@ -58,7 +67,8 @@ async def show_redrive(page: Page, name: str, selection: Selection, error: AwsEr
     return show_page(
         page, "redrive.html", find_status(error), title=f"Redrive {name}", name=name, moves=rows,
         done=page.query.get("done", ""), form=Form.filled(typed),
-        problems=find_target_problem(error, "to", page.form.get("to").strip()),
+        problems=find_problem(error, page), sources=sources, explain_sources=explain_sources, name_state=name_state,
+        name_reason=name_reason, is_stuck=sources is not None and is_stuck(sources),
         moment_of=to_datetime, describe_filter=describe_filter, progress=measure_progress, over=OVER,
         is_running=any(row.state not in OVER for row in rows), selection=selection,
         number=await count_selected(name, selection, page), canary=await read_canary(name, rows, page),
@@ -67,6 +77,51 @@ async def show_redrive(page: Page, name: str, selection: Selection, error: AwsEr
         facts={} if is_poll(page) else await describe(name, selection, page),
         may_start=page.may("sqs:StartMessageMoveTask", arn), may_cancel=page.may("sqs:CancelMessageMoveTask", arn),
     )  # fmt: skip
+
+
+async def count_sources(name: str, selection: Selection, page: Page) -> MoveSourcesRow | None:
+    """Returns how many selected messages can return to their source queues. Returns None for a poll, and for a user who
+    may not start moves.
+    """
+    if is_poll(page):
+        return None
+    new = NewMoveTask(ids=selection.ids) if selection.ids else NewMoveTask(filter=as_visible(selection))
+    return await page.run(show(move_tasks.count_move_sources(name, new, page.context)))
+
+
+def is_stuck(sources: MoveSourcesRow) -> bool:
+    """Returns whether the move needs a destination."""
+    try:
+        move_tasks.check_sources(sources)
+    except SourceNotKnown:
+        return True
+    return False
+
+
+def find_problem(error: AwsError | None, page: Page) -> dict[str, FieldProblem]:
+    """Returns an error at the field of the target, if the error is about the target."""
+    if isinstance(error, SourceNotKnown):
+        return {"to": FieldProblem(error.message)}
+    return find_target_problem(error, "to", page.form.get("to").strip())
+
+
+def name_state(row: MoveTaskRow) -> tuple[str, str]:
+    """Returns the level and the words for a move's state. A move that moved no message, although messages were
+    selected, is no success.
+    """
+    if row.state == "completed" and not row.moved and (row.skipped or row.to_examine):
+        return "bad", "moved none"
+    if row.state == "completed" and row.failure_reason:
+        return "warn", "moved a part"
+    return LEVELS.get(row.state, ""), row.state
+
+
+def name_reason(row: MoveTaskRow) -> str:
+    """Returns in a sentence why messages stayed."""
+    if row.failure_reason:
+        return REASONS.get(row.failure_reason, row.failure_reason)
+    is_empty = name_state(row)[1] == "moved none"
+    return "The selected messages were in flight, delayed, or gone." if is_empty else ""
 
 
 def describe_filter(text: str) -> dict[str, str]:
@@ -106,7 +161,7 @@ def name_canary(row: CanaryRow) -> tuple[str, str]:
 def measure_progress(row: MoveTaskRow) -> tuple[int, int]:
     """Returns the maximum and the value of a move's bar. The maximum is 0 if the move shows no bar."""
     if row.state == "completed":
-        return 1, 1
+        return (row.moved + row.skipped, row.moved) if row.skipped else (1, 1)
     if row.to_move is not None:
         return row.to_move, min(row.moved + row.skipped, row.to_move)
     return row.to_examine, min(max(row.looked_at, row.moved), row.to_examine)
@@ -120,8 +175,12 @@ async def count_selected(name: str, selection: Selection, page: Page) -> Count |
         return Count(len(selection.ids))
     if is_poll(page):
         return None
-    wanted = structs.replace(selection.wanted, states=["visible"])
-    return await page.run(show(count_matches(name, wanted, page.context)))
+    return await page.run(show(count_matches(name, as_visible(selection), page.context)))
+
+
+def as_visible(selection: Selection) -> MessageFilter:
+    """Returns the filter of a move, which moves only messages that can be received."""
+    return structs.replace(selection.wanted, states=["visible"])
 
 
 def is_poll(page: Page) -> bool:
@@ -138,7 +197,7 @@ async def redrive(name: str, page: CurrentPage) -> Response:
         await page.run(check_target(page.form.get("to").strip(), page.context))
         await page.act(move_tasks.start_move_task(name, build_move_task(selection, page), page.context))
     except AwsError as error:
-        if "to" not in find_target_problem(error, "to", page.form.get("to").strip()):
+        if "to" not in find_problem(error, page):
             raise
         return await show_redrive(page, name, selection, error)
     return redirect(f"/console/queues/{name}/redrive?done=redriving")

@@ -223,9 +223,9 @@
   };
   // A page that the user may not open has no link in the navigation bar, so no key leads to it.
   const pageLink = (path) => document.querySelector(`.bar nav a[href="${path}"]`);
-  const open = (path, hash = "") => {
+  const open = (path, end = "") => {
     const link = pageLink(path);
-    if (link) location.assign(path + hash);
+    if (link) location.assign(path + end);
     return link;
   };
   const search = () => { const field = document.querySelector("[data-search]"); field?.closest("details")?.setAttribute("open", ""); field?.focus(); field?.select(); return field; };
@@ -236,7 +236,7 @@
     o: ["/console", "overview"], q: ["/console/queues", "queues"], t: ["/console/topics", "topics"],
     s: ["/console/schedules", "schedules"], m: ["/console/mappings", "mappings"],
     d: ["/console/deliveries", "deliveries"], l: ["/console/alerts", "alerts"], y: ["/console/system", "system"], k: ["/console/keys", "keys"],
-    a: ["/console/audit", "audit"],
+    a: ["/console/audit", "audit"], f: ["/console/queues", "dead-letter queues, the worst first", "?sort=dead"],
   };
   let jumpsUntil = 0;  // `g` and a second key open a page.
   // All other keys, and what they do. The dialog of `?` shows this table.
@@ -278,7 +278,7 @@
     const jumps = event.timeStamp < jumpsUntil;
     jumpsUntil = 0;
     if (jumps && Object.hasOwn(pages, event.key)) {
-      if (open(pages[event.key][0])) event.preventDefault();
+      if (open(pages[event.key][0], pages[event.key][2])) event.preventDefault();
     } else if (Object.hasOwn(actions, event.key) && actions[event.key](event)) event.preventDefault();
   });
 })();
