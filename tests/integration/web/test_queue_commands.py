@@ -290,8 +290,7 @@ def test_dead_letters_go_back(penstock: Command) -> None:
     assert penstock("failures", "failed").strip() == "failed has no messages"
     penstock("send", "jobs", "broken")
     assert "broken" in penstock("receive", "jobs", "--hide", "0")
-    assert penstock("receive", "jobs") == ""
-    # This receive moved the message to the dead-letter queue.
+    assert penstock("receive", "jobs") == ""  # This receive moved the message to the dead-letter queue.
     assert penstock("peek", "failed").split()[1:] == ["1", "broken"]
     for text in ("other", "third"):
         penstock("send", "failed", text)

@@ -212,7 +212,7 @@ def judge_queue(row: OverviewRow, seen: Observed) -> JudgedQueue:
 def find_concerns(queues: Iterable[JudgedQueue], others: Iterable[Concern] = ()) -> list[Concern]:
     """Returns the concerns about these queues, and the others. The most severe come first. Among equally severe
     concerns, the worst of each kind comes first, so many concerns of one kind do not hide the other kinds. Among those,
-    and among the rest, the concern with the most messages, deliveries or failures comes first, then the newest.
+    and among the rest, the concern with the most messages, deliveries or failures comes first.
     """
     ranked = sorted(queues, key=lambda queue: (*rank_badness(queue.seen.verdict), queue.row.name))
     found = [concern for queue in ranked for concern in describe_queue(queue)]
@@ -230,10 +230,9 @@ def find_concerns(queues: Iterable[JudgedQueue], others: Iterable[Concern] = ())
     return [found[place] for *_, place in sorted(places)]
 
 
-def rank_harm(concern: Concern) -> tuple[int, float]:
+def rank_harm(concern: Concern) -> int:
     """Returns the sort key of equally severe concerns. The number of an old transaction or snapshot counts no work."""
-    number = 1 if concern.kind in (OLD_TRANSACTION, OLD_SNAPSHOT) else concern.number
-    return -number, 0.0 if concern.since is None else -concern.since.timestamp()
+    return -1 if concern.kind in (OLD_TRANSACTION, OLD_SNAPSHOT) else -concern.number
 
 
 def list_dead(judged: Judged) -> list[str]:

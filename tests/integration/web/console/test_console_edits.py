@@ -267,6 +267,7 @@ def test_a_value_is_replaced_in_all_messages_of_a_filter(console: Console) -> No
     assert "Did you mean" not in preview.text
     wrong = console.browser.post(path, **{**form, "new_path": "customer.zpi"})
     assert "Did you mean <code>customer.zip</code>?" in wrong.text
+    assert re.search('<input name="new_path" [^>]*autofocus aria-invalid="true"', wrong.text)
     assert "<code>order</code>" in wrong.text
     done = console.browser.post(path, **form, confirmed="yes")
     assert "Sent 5 edited messages" in done.text

@@ -215,7 +215,7 @@ def test_a_move_without_source_queues_asks_for_a_destination(console: Console) -
     page = console.page("/queues/ordinary/redrive")
     assert "1 of 1 message has no source queue" in page
     assert re.search('<input name="to"[^>]* required autofocus', page)
-    assert "Queues</a> › " in page
+    assert re.search(r'Queues</a> \u203a <a href="/console/queues/ordinary">ordinary</a> \u203a Redrive', page)
     refused = console.browser.post("/console/queues/ordinary/redrive", all="yes", first="1")
     assert refused.status_code == 400
     assert re.search(

@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from penstock.scheduler.expressions.expression import (
     Expression,
     ScheduleInvalid,
+    convert_sentence,
     list_occurrences,
     parse,
     parse_aws,

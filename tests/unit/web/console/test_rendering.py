@@ -30,8 +30,7 @@ from penstock_web.console.charts import depths
 from penstock_web.console.console import list_screens
 from penstock_web.console.console_route import ConsoleRoute
 from penstock_web.console.documentation import ABSENT, POLICY_NAME, add_documentation
-from penstock_web.console.forms import FieldProblem, Form, find_problems, locate_problem
-from penstock_web.console.json_faults import find_json_fault
+from penstock_web.console.forms import FieldProblem, Form, find_json_fault, find_problems, locate_problem
 from penstock_web.console.messages import mark_lines
 from penstock_web.console.readings import Refresher
 from penstock_web.console.rendering import (

@@ -227,7 +227,7 @@ def test_the_most_severe_come_first_and_of_those_the_worst_of_each_kind() -> Non
         ("stalled", "q13", 13), ("stalled", "q12", 12), ("stalled", "q11", 11),
     ]  # fmt: skip
     assert [(one.level, one.name, one.state) for one in found[-3:]] == [
-        ("warn", "lossy", "messages expire"), ("warn", "https://0.test", "fails"), ("info", "https://1.test", "paused"),
+        ("warn", "https://0.test", "fails"), ("warn", "lossy", "messages expire"), ("info", "https://1.test", "paused"),
     ]  # fmt: skip
     assert found[1].text.endswith("ended in 15 minutes because their retention was over, and no consumer received any.")
 

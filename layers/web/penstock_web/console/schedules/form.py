@@ -25,8 +25,7 @@ from penstock.scheduler.expressions.invalid import ScheduleInvalid
 from penstock.scheduler.expressions.zones import find_first_instant, find_zone
 from penstock.scheduler.rows import StoredSchedule
 from penstock.scheduler.schedules import describe_schedule
-from penstock_web.console.forms import FieldProblem, Form
-from penstock_web.console.json_faults import find_json_fault
+from penstock_web.console.forms import FieldProblem, Form, find_json_fault
 
 TIMES: Final = ("kind", "expression", "timezone", "start", "end")
 """The fields that decide when a schedule fires. The preview reads only these fields."""

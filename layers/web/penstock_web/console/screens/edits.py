@@ -18,8 +18,7 @@ from penstock.management.rights import right_of, show
 from penstock.postgres.statements.stored_messages import FoundRow
 from penstock.sqs.failures import ATTRIBUTE
 from penstock_web.console.filters import parse_value
-from penstock_web.console.forms import FieldProblem
-from penstock_web.console.json_faults import find_json_fault
+from penstock_web.console.forms import FieldProblem, find_json_fault
 from penstock_web.console.message_form import (
     MAX_ATTRIBUTES,
     Written,

@@ -14,8 +14,7 @@ from penstock.event_sources.checks import DEFAULT_BATCH
 from penstock.management import mappings as management
 from penstock.management.mappings import MappingPatch, NewMapping, ShownMapping
 from penstock.management.rights import right_of
-from penstock_web.console.forms import Form
-from penstock_web.console.json_faults import JsonFault, find_json_fault
+from penstock_web.console.forms import Form, JsonFault, find_json_fault
 from penstock_web.console.message_form import read_sample
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.paging import MAX_TROUBLED, put_first
