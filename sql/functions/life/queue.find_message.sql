@@ -1,7 +1,8 @@
 -- queue.find_message: returns the places of a message in the queues of an account and region, or only in the queue
 -- p_arn. Messages have no index by their ids, so the function reads messages and archived messages. Stops at the first
 -- message that still exists, after about p_scan messages, or after about p_seconds. Queues with a failure, a recorded
--- receive or an edit of the message come first.
+-- receive or an edit of the message come first. A message that a move task moved has another id since, and the function
+-- finds it by its former ids too.
 --   `public_id` is the message's number in the queue, or null if only a failure shows that the queue had the message.
 --   `is_there` is false for an ended message.
 -- The last row has no arn. Its `looked_at` is the number of messages that the function read. Its `messages` is the
@@ -18,6 +19,7 @@ declare
         select t.queue_id from queue.receive_trace t where t.message_id = p_message_id
         union select f.queue_id from queue.failure f where f.message_id = p_message_id
         union select e.queue_id from queue.edited_message e where e.message_id = p_message_id);
+    v_former jsonb := jsonb_build_array(jsonb_build_object('id', p_message_id));
     v_queue record;
     v_part record;
     v_looked_at bigint := 0;
@@ -32,22 +34,24 @@ begin
         exit when not v_is_all;
         -- The order makes PostgreSQL use the primary keys.
         select count(*) as messages,
-            max(queue.public_id(n.shard, n.id)) filter (where n.message_id = p_message_id) as public_id into v_part
+            max(queue.public_id(n.shard, n.id)) filter (
+                where n.message_id = p_message_id or n.system -> 'Moves' @> v_former) as public_id
+        into v_part
         from (
-            (select s.shard, s.id, s.message_id from queue.side s
+            (select s.shard, s.id, s.message_id, s.system from queue.side s
             where not v_queue.fifo and s.queue_id = v_queue.queue_id order by s.shard, s.id
             limit p_scan - v_looked_at)
             union all
-            (select l.shard, l.id, l.message_id from queue.log l
+            (select l.shard, l.id, l.message_id, l.system from queue.log l
             where not v_queue.fifo and l.queue_id = v_queue.queue_id order by l.shard, l.id
             limit p_scan - v_looked_at)
             union all
-            (select queue.fifo_shard(), f.id, f.message_id
+            (select queue.fifo_shard(), f.id, f.message_id, f.system
             from queue.fifo_group g join queue.fifo_message f on f.group_key = g.group_key and f.group_key > 0
             where v_queue.fifo and g.queue_id = v_queue.queue_id
             limit p_scan - v_looked_at)
             union all
-            (select (a.public_id & 255)::int - 2, a.public_id >> 8, a.message_id from queue.archive a
+            (select (a.public_id & 255)::int - 2, a.public_id >> 8, a.message_id, a.system from queue.archive a
             where a.queue_id = v_queue.queue_id order by a.archive_id desc limit p_scan - v_looked_at)) n;
         v_looked_at := v_looked_at + v_part.messages;
         v_is_all := v_looked_at < p_scan;

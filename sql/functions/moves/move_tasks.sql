@@ -40,7 +40,8 @@ selected as materialized (
     where p_ids is not null and queue.message_state(m.visible_at, m.receive_count) = 'visible'
     union all
     select f.id, f.system, f.next
-    from source s cross join lateral queue.find_messages(s.queue_id, coalesce(p_filter, '{}') || '{"states": ["visible"]}',
+    from source s
+    cross join lateral queue.find_messages(s.queue_id, coalesce(p_filter, '{}') || '{"states": ["visible"]}',
         clock_timestamp(), null, 10000, 10000, null, false, 1) f
     where p_ids is null)
 select count(m.id), count(m.id) filter (where t.failure = 'CouldNotDetermineMessageSource'),
@@ -100,7 +101,7 @@ $$;
 -- result is empty if the task does not wait.
 --   `arn` and `public_id` are the queue to which a message moved, and its number there.
 --   `state` is that of stored_message. It is dead_lettered if the message is among the last 1,000 dead letters of the
---     queue's dead-letter queue. It is null if the message has left the queue, and nothing says how.
+--     queue's dead-letter queue. For a message without a row, it is the outcome in the queue's history, or null.
 -- Takes no lock. Uses the indexes of stored_message, and side_pkey.
 create or replace function queue.read_canary(p_source text, p_task_id uuid)
 returns table (arn text, public_id bigint, message_id uuid, state text, receive_count int)
@@ -110,7 +111,7 @@ select c.message ->> 'arn', (c.message ->> 'number')::bigint, (c.message ->> 'id
         select from (
             select s.message_id from queue.side s
             where s.queue_id = d.queue_id and s.shard = queue.side_shard() order by s.id desc limit 1000) s
-        where s.message_id = (c.message ->> 'id')::uuid) then 'dead_lettered' end),
+        where s.message_id = (c.message ->> 'id')::uuid) then 'dead_lettered' end, h.outcome),
     m.receive_count
 from queue.queues q
 join queue.move_task t on t.queue_id = q.queue_id and t.task_id = p_task_id and queue.is_waiting(t)
@@ -119,6 +120,8 @@ left join queue.queues o on o.arn = c.message ->> 'arn'
 left join queue.queues d on d.arn = o.dead_letter_arn
 left join lateral queue.stored_message(o.queue_id, (c.message ->> 'number')::bigint) m
     on m.message_id = (c.message ->> 'id')::uuid
+left join lateral queue.outcome_in_history(o.queue_id, (c.message ->> 'sent')::bigint, null, null,
+    to_timestamp((c.message ->> 'sent')::float8 / 1000)) h on m.state is null
 where q.arn = p_source
 order by c.place
 $$;

@@ -93,14 +93,18 @@ begin
 end $$;
 
 -- queue.note_canary: stores the first messages of a queue's running task in their new queues, for the user who
--- continues the task after its canary. Each message has an element in each array. The caller has locked the task.
+-- continues the task after its canary. Each message has an element in each array. The member `sent` is the time of
+-- sending in milliseconds, by which the history knows how the message ended. The caller has locked the task.
 create or replace function queue.note_canary(
     p_queue_id int, p_targets text[], p_numbers bigint[], p_message_ids uuid[])
 returns void
 language sql as $$
 update queue.move_task t
 set canary_messages = t.canary_messages || (
-    select jsonb_agg(jsonb_build_object('arn', u.arn, 'number', u.number, 'id', u.id) order by u.n)
+    select jsonb_agg(jsonb_build_object('arn', u.arn, 'number', u.number, 'id', u.id, 'sent', (
+        select queue.epoch_ms(m.sent_at)
+        from queue.queues q cross join lateral queue.stored_message(q.queue_id, u.number) m
+        where q.arn = u.arn)) order by u.n)
     from unnest(p_targets, p_numbers, p_message_ids) with ordinality u(arn, number, id, n)
     where u.n <= 3 - jsonb_array_length(t.canary_messages))
 where t.queue_id = p_queue_id and t.status = 'RUNNING' and t.canary is not null and t.continued_at is null

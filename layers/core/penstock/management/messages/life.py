@@ -62,8 +62,9 @@ def find_message(message_id: UUID, context: Context) -> Operation[MessagePlace]:
 
 @needs("queue", "sqs:ReceiveMessage")
 def read_life(name: str, number: int | None, message_id: UUID | None, context: Context) -> Operation[MessageLife]:
-    """Returns the life of the message with this number or id, or both, which is or was in this queue. Omits events of
-    queues from which the caller may not receive. Raises QueueDoesNotExist, MessageNotFound.
+    """Returns the life of the message with this number or id, or both, which is or was in this queue. The id can be one
+    that the message had before a move. Omits events of queues from which the caller may not receive. Raises
+    QueueDoesNotExist, MessageNotFound.
 
     Without a number, reads at most 100,000 messages of the queue to find the message.
     """
@@ -74,7 +75,12 @@ def read_life(name: str, number: int | None, message_id: UUID | None, context: C
         found, end = yield from _find(message_id, arn, context)
         number, error = found[0].public_id if found else None, _describe_search(end)
     rows = yield from _read(arn, number, message_id, context)
-    facts = next((read_facts(row) for row in rows if row.kind == "facts"), None)
+    facts = _find_facts(rows)
+    if facts is None and number is not None and message_id is not None:  # The number may be that after a move.
+        later = yield from _read(arn, number, None, context)
+        found_later = _find_facts(later)
+        if found_later is not None and any(move.id == str(message_id) for move in found_later.moves):
+            rows, facts = later, found_later
     if facts is None:
         if message_id is None or not rows:
             yield from check_queue(arn)
@@ -83,8 +89,9 @@ def read_life(name: str, number: int | None, message_id: UUID | None, context: C
     return (yield from _build(arn, facts, rows, context))
 
 
-def read_facts(row: LifeRow) -> Facts:
-    return msgspec.json.decode(row.detail or "{}", type=Facts)
+def _find_facts(rows: list[LifeRow]) -> Facts | None:
+    details = (row.detail or "{}" for row in rows if row.kind == "facts")
+    return next((msgspec.json.decode(detail, type=Facts) for detail in details), None)
 
 
 def _find(message_id: UUID, arn: str | None, context: Context) -> Operation[tuple[list[PlaceRow], PlaceRow]]:

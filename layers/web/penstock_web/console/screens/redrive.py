@@ -43,6 +43,7 @@ REASONS: Final = {
 """The sentences for the texts of FailureReason, which are AWS's."""
 CANARY_STATES: Final = {
     "visible": ("info", "waiting"), "deleted": ("good", "deleted"), "dead_lettered": ("bad", "dead-lettered again"),
+    "moved": ("info", "moved on"),
 }  # fmt: skip
 
 
