@@ -106,6 +106,10 @@ def test_a_redriven_message_that_died_again_was_not_edited(console: Console) -> 
     sources = [re.match("from ([a-z-]+)", detail) for detail in details]
     assert [source and source[1] for source in sources] == ["redone", "redone-dead", "redone"]
     assert "In redone-dead since" in text
+    (former,) = re.findall('before the redrive</dt><dd><a href="(/console/messages/[^"]+)"', text)
+    place = console.browser.get(former).headers["location"]
+    assert place.startswith(f"/console/queues/redone-dead/messages/{letter['id']}/life?id=")
+    assert table(console.page(place.removeprefix("/console")), "life") == table(text, "life")
 
 
 @pytest.mark.parametrize("message", ["0", NEVER, "0x1", "%3Cscript%3E", "%00", "-1", "9" * 20])
