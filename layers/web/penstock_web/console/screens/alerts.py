@@ -8,8 +8,8 @@ from fastapi import Response
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.alerts import operations as alerts
 from penstock.management.alerts.operations import AlertSettings, FiringAlert, PendingAlert, SentAlert
-from penstock.management.attention import LEVELS
 from penstock.management.rights import right_of
+from penstock.management.verdicts import LEVELS
 from penstock.settings.alert_url import MAX_CHARACTERS
 from penstock.verdicts.words import count_in_words
 from penstock_web.console.forms import Form
