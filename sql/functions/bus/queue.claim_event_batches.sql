@@ -6,8 +6,8 @@
 --   `p_batches` and `p_bytes` limit the batches and their payloads. A single event can exceed p_bytes.
 -- The events of a subscriber make one or more batches of its batch size, in the order of retry_id. The events of a FIFO
 -- subscriber make one batch, with the first events of groups of which no event is under way. The data is null if the
--- bus retains the event no longer. Skips locked rows. Uses the indexes event_subscriber_carrier, event_retry_carried and
--- event_retry_group.
+-- bus retains the event no longer. Skips locked rows. Uses the indexes event_subscriber_carrier, event_retry_carried
+-- and event_retry_group.
 -- This file also contains choose_event_batches and choose_event_batch_in_order.
 create or replace function queue.claim_event_batches(
     p_carriers text[], p_lease uuid, p_lease_ms int, p_subscribers bigint[], p_busy int[], p_per_subscriber int,

@@ -1,8 +1,8 @@
 -- queue.lock_event_batches: locks the events that a worker still leases, until the end of the transaction. Returns
 -- their ids and buses. Another worker can have the other events, because their lease was over.
 --   `p_ids` and `p_leases` are the events and their leases (claim_event_batches).
--- Locks the delivery of the buses of FIFO subscribers first, because the delivery of a bus adds events behind those that
--- wait in their groups.
+-- Locks the delivery of the buses of FIFO subscribers first, because the delivery of a bus adds events behind those
+-- that wait in their groups.
 create or replace function queue.lock_event_batches(p_ids bigint[], p_leases uuid[])
 returns table (retry_id bigint, bus_id bigint)
 language plpgsql as $$
