@@ -204,7 +204,8 @@ def test_a_replay_needs_the_right_to_replay_events(owner: Sqs, user: MakeUser) -
     """Penstock chose this rule, because a ReplayPolicy reads messages from before the subscription."""
     topic = Sns(owner).create_fifo(ArchivePolicy='{"MessageRetentionPeriod":"1"}')
     policy = '{"PointType":"Timestamp","StartingPoint":"2026-01-01T00:00:00Z"}'
-    everything, replay = allow("sns:*"), allow("penstock:ReplayEvents", resource=topic)
+    everything = {"Effect": "Allow", "Action": "sns:*", "Resource": "*"}
+    replay = {"Effect": "Allow", "Action": "penstock:ReplayEvents", "Resource": topic}
     new = {"TopicArn": topic, "Protocol": "sqs", "Endpoint": owner.arn(owner.create())}
     replaying = {**new, "Attributes": {"ReplayPolicy": policy}}
     for policies in ((everything,), (replay,)):
