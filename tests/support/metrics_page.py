@@ -23,14 +23,14 @@ from penstock_web.metrics.families import (
     QUEUE_VERDICTS,
     QUEUES_MEASURED,
     READINGS,
-    Family,
 )
+from penstock_web.metrics.family import Family
 
 
 def families() -> list[tuple[Family, tuple[str, ...]]]:
     """Returns every metric with its labels in the order of /metrics."""
     own = [(family, block.labels) for block in BLOCKS.values() for family in block.families]
-    read = [(family, (label,) if label else ()) for family, label in READINGS.values()]
+    read = [(family, tuple(label.split())) for family, label in READINGS.values()]
     queues: list[tuple[Family, tuple[str, ...]]] = [(family, ("queue",)) for family, _ in QUEUE_GAUGES]
     of_all = [(MEASUREMENT_AGE, ()), (QUEUES_MEASURED, ())]
     return [*own, (DATABASE_UP, ()), (DATABASE_WRITABLE, ()), *queues, *of_all, *QUEUE_VERDICTS.items(), *read]

@@ -7,13 +7,15 @@
 --     `kind` is mapping_fails for each enabled mapping whose invocations have all failed for 10 seconds, and
 --     mapping_stopped for each mapping that the service stopped, at most 50 mappings together. A mapping whose queue
 --     has been empty for two minutes has nothing to do and does not count.
+--     The other kinds are those of read_late_subscribers.
 --   `name` is the schedule that fails or the first late schedule, after its group and a colon unless the group is
---     default, or the endpoint of the first late delivery, or the queue and the target of a mapping. The value is null
---     in other rows.
+--     default, or the endpoint of the first late delivery, or the queue and the target of a mapping, or the bus and the
+--     subscriber. The value is null in other rows.
 --   `number` counts late work up to p_max, failures in a row, failed invocations, or transactions.
 --   `since` is the time at which the first of the late work was due, or the first missed occurrence of a schedule, or
 --     the start of the transaction. The value is null if it is unknown.
---   `error` is the last error of the schedule, the last result of the mapping, or the reason why it was stopped.
+--   `error` is the last error of the schedule, the last result of the mapping, or the reason why it was stopped,
+--     or the last error of a subscriber's target.
 -- Old transactions come from the last measurement (measure_installation). Uses the indexes schedule_account_due,
 -- schedule_account_failing, schedule_run_schedule, outgoing_delivery_account_due and event_source_mapping_troubled.
 create or replace function queue.read_late_work(
@@ -72,6 +74,9 @@ begin
             where q.arn = m.queue_arn and (x.visible > 0 or x.in_flight > 0 or x.delayed > 0)))
     order by m.failing_since, m.mapping_id
     limit 50;
+    return query
+    select x.kind, x.name, x.number, x.since, x.error, null::text
+    from queue.read_late_subscribers(p_account_id, p_region, p_late) x;
     return query
     select 'old_transaction', null::text, 1::bigint, v_now - r.value * interval '1 second', null::text, null::text
     from queue.reading r where r.name = 'oldest_transaction' and r.label = '' and r.value > p_old

@@ -110,4 +110,9 @@ begin
             and not exists (select from found f where f.name = r.name))
     insert into queue.reading (name, label, value) select f.name, f.label, f.value from found f
     on conflict (name, label) do update set value = excluded.value;
+    if exists (select from queue.event_bus) or exists (
+        select from queue.reading r where r.name = 'bus_events')
+    then
+        perform queue.measure_event_buses();
+    end if;
 end $$;

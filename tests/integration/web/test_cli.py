@@ -15,6 +15,7 @@ import typer
 
 from penstock_web.cli import application, main
 from penstock_web.cli.commands import files
+from tests.support.web.bus_options import BUS_OPTIONS
 
 COMMANDS = list(typer.main.get_command(application()).commands)  # type: ignore[attr-defined]
 COMMAND = [sys.executable, "-m", "penstock_web.cli"]
@@ -104,16 +105,7 @@ OPTIONS: dict[str, list[str]] = {
     "topics show": ["TOPIC", "--endpoint URL", "--json"],
     "topics create": ["TOPIC", "--endpoint URL", "--json"],
     "topics delete": ["TOPIC", "--yes", "--endpoint URL", "--json"],
-    "publish": [
-        "TOPIC",
-        "MESSAGE",
-        "--subject TEXT",
-        "--header NAME=VALUE",
-        "--group ID",
-        "--dedup ID",
-        "--endpoint URL",
-        "--json",
-    ],
+    "publish": ["TOPIC", "MESSAGE", "--subject TEXT", "--header NAME=VALUE", "--group ID", "--dedup ID", "--json"],
     "subscriptions": ["list", "create", "delete"],
     "subscriptions list": ["TOPIC", "--endpoint URL", "--json"],
     "subscriptions create": [
@@ -178,6 +170,7 @@ OPTIONS: dict[str, list[str]] = {
     "mappings enable": ["ID", "--endpoint URL", "--json"],
     "mappings disable": ["ID", "--endpoint URL", "--json"],
     "mappings delete": ["ID", "--endpoint URL", "--json"],
+    **BUS_OPTIONS,
     "deliveries": ["list", "retry"],
     "deliveries list": ["--state STATE", "--endpoint URL", "--json"],
     "deliveries retry": ["ID", "--endpoint URL", "--json"],

@@ -3,7 +3,8 @@
 A queue needs attention because of its verdict, because it has dead letters, or because messages reach the end of the
 queue's retention. An endpoint needs attention if deliveries to it were given up, if it is paused, or if no attempt has
 succeeded for some minutes. Schedules and deliveries need attention if they are late, a schedule also if it fails, a
-mapping if its invocations fail or the service stopped it, and the database if a transaction or a snapshot is old.
+mapping if its invocations fail or the service stopped it, a subscriber of an event bus if it lags, if it is stopped or
+if its target refuses events, and the database if a transaction or a snapshot is old.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -39,6 +40,9 @@ SCHEDULE_PAUSED: Final = "schedule_paused"
 DELIVERIES_LATE: Final = "deliveries_late"
 MAPPING_FAILS: Final = "mapping_fails"
 MAPPING_STOPPED: Final = "mapping_stopped"
+SUBSCRIBER_LAGS: Final = "subscriber_lags"
+SUBSCRIBER_STOPPED: Final = "subscriber_stopped"
+SUBSCRIBER_FAILS: Final = "subscriber_fails"
 OLD_TRANSACTION: Final = "old_transaction"
 OLD_SNAPSHOT: Final = "old_snapshot"
 OTHER_LEVELS: Final[dict[str, Level]] = {
@@ -101,6 +105,7 @@ class Concern(Struct):
     `endpoint_paused` or `endpoint_fails`. For all schedules or deliveries together, `kind` is `schedules_late` or
     `deliveries_late`, and `name` names the first one and the number of the others; for the schedule `name`,
     `schedule_fails` or `schedule_paused`; for the mapping `name`, `mapping_fails` or `mapping_stopped`; for the
+    subscriber `name`, after its bus and a slash, `subscriber_lags`, `subscriber_stopped` or `subscriber_fails`; for the
     database, `old_transaction` or `old_snapshot`. `state` is the word that all pages and commands show for the kind.
 
     One fault is one concern: `includes` names the concerns that this concern replaces, because they have the same
@@ -109,9 +114,9 @@ class Concern(Struct):
     A queue's `number` counts messages that can be received, dead letters, or messages that expired in the last 15
     minutes. An endpoint's `number` counts given-up deliveries that are kept or tried again, waiting deliveries or
     deliveries that are being retried. Other numbers count late schedules or deliveries, failures in a row, failed
-    invocations of a mapping, or transactions. `since` is null if the beginning is unknown. `since_or_before` means that
-    the concern began at that time or earlier. `text` is the reason. `page` is the path of the console's page where a
-    user can look at the concern and mend it.
+    invocations of a mapping, events that wait, or transactions. `since` is null if the beginning is unknown.
+    `since_or_before` means that the concern began at that time or earlier. `text` is the reason. `page` is the path of
+    the console's page where a user can look at the concern and mend it.
     """
 
     kind: str
@@ -158,7 +163,8 @@ class Judged(NamedTuple):
 
 @needs("account", "sqs:ListQueues", "penstock:GetLag", "penstock:ListDeliveries")
 def read_attention(context: Context) -> Operation[Attention]:
-    """Returns what needs attention. Omits schedules, mappings and the database if the caller may not read them."""
+    """Returns what needs attention. Omits schedules, mappings, subscribers and the database if the caller may not
+    read them."""
     judged = yield from read_judged(context)
     others = yield from read_other_concerns(context)
     return Attention(judged.total.queues or 0, find_concerns(judged.queues, others))
@@ -200,6 +206,8 @@ def find_hidden(context: Context) -> frozenset[str]:
         hidden += SCHEDULES_LATE, SCHEDULE_FAILS, SCHEDULE_PAUSED
     if not all(is_user_allowed("lambda", f"List{what}", ANY, context) for what in ("EventSourceMappings", "Tags")):
         hidden += MAPPING_FAILS, MAPPING_STOPPED
+    if not is_user_allowed("events", "ListSubscribers", ANY, context):
+        hidden += SUBSCRIBER_LAGS, SUBSCRIBER_STOPPED, SUBSCRIBER_FAILS
     if not is_user_allowed("penstock", "GetMetrics", ANY, context):
         hidden += OLD_TRANSACTION, OLD_SNAPSHOT
     return frozenset(hidden)
@@ -412,6 +420,8 @@ def describe_late_work(row: LateWorkRow) -> Concern:
         text += ". A process with QUEUE_HTTP_DELIVERY_ENABLED makes them."
     elif row.kind in (SCHEDULE_FAILS, SCHEDULE_PAUSED):
         return describe_failing_schedule(row)
+    elif row.kind in (SUBSCRIBER_LAGS, SUBSCRIBER_STOPPED, SUBSCRIBER_FAILS):
+        return describe_subscriber(row)
     elif row.kind in (MAPPING_FAILS, MAPPING_STOPPED):
         name, page = name_mapping(*(row.name or "").split(" to ", 1)), f"{CONSOLE}/mappings/{row.mapping_id}"
         what = "No invocation succeeds" if row.kind == MAPPING_FAILS else "The service stopped the mapping"
@@ -444,6 +454,23 @@ def describe_failing_schedule(row: LateWorkRow) -> Concern:
     includes = [Included(SCHEDULE_FAILS, name)]
     level = OTHER_LEVELS[row.kind]
     return Concern(row.kind, level, name, to_utc(row.since), False, row.number, text, page, includes=includes)
+
+
+def describe_subscriber(row: LateWorkRow) -> Concern:
+    """Returns the concern about a subscriber of an event bus. Events that leave the bus's retention are lost, and a
+    user who stopped the subscriber can have forgotten it.
+    """
+    number = f"{row.number:,} {'event' if row.number == 1 else 'events'}"
+    level: Level = "bad"
+    if row.kind == SUBSCRIBER_LAGS:
+        reason = f"{row.error}." if row.error else "A process with the container's workers delivers events."
+        text = f"{number} {'waits' if row.number == 1 else 'wait'} for the subscriber. {reason}"
+    elif row.kind == SUBSCRIBER_STOPPED:
+        level, text = "info", f"A user stopped the subscriber, and {number} {'waits' if row.number == 1 else 'wait'}."
+    else:
+        level, error = "warn", (row.error or "no cause").rstrip(".")
+        text = f"The target refuses {number}, which the service sends again: {error}."
+    return Concern(row.kind, level, row.name or "", to_utc(row.since), False, row.number, text, CONSOLE)
 
 
 def name_first(name: str | None, number: int) -> str:

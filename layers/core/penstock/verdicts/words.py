@@ -1,4 +1,5 @@
-"""The words for the states of queues, endpoints, schedules and mappings. Each interface shows a state by its word."""
+"""The words for the states of queues, endpoints, schedules, mappings and subscribers. Each interface shows a state by
+its word."""
 
 from typing import Final
 
@@ -13,6 +14,9 @@ STATES: Final = {
     "schedule_paused": "paused",
     "schedules_late": "late",
     "deliveries_late": "late",
+    "subscriber_lags": "lags",
+    "subscriber_stopped": "stopped",
+    "subscriber_fails": "fails",
 }
 """The words for kinds of concerns. Other kinds and verdicts are their own words, with `_` replaced by a space."""
 
@@ -31,6 +35,9 @@ COUNTED: Final = {
     "schedule_paused": ("failure", "failures"),
     "mapping_fails": ("failed invocation", "failed invocations"),
     "mapping_stopped": ("failed invocation", "failed invocations"),
+    "subscriber_lags": ("event", "events"),
+    "subscriber_stopped": ("event", "events"),
+    "subscriber_fails": ("event", "events"),
     "old_transaction": ("transaction", "transactions"),
     "old_snapshot": ("transaction", "transactions"),
 }

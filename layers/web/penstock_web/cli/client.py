@@ -24,6 +24,8 @@ _COMMANDS: Final = {
     "topic_not_found": "`penstock topics list` lists the topics of the region {region}. `penstock "
     "--region NAME` selects another region.",
     "mapping_not_found": "`penstock mappings list` lists the mappings.",
+    "bus_not_found": "`penstock buses list` lists the event buses of the region {region}.",
+    "subscriber_not_found": "`penstock subscribers list BUS` lists the subscribers.",
     "endpoint_not_found": "`penstock webhooks list` lists the endpoints.",
 }
 """Maps an error code to a hint that names a command. The REST API's own hints name a route instead."""
@@ -88,11 +90,13 @@ class RestClient:
 
         return msgspec.json.decode(self._request(method, path, body, {}), type=kind)
 
-    def members(self, path: str, name: str | None = None, method: str = "GET", **parameters: object) -> list[Document]:
+    def members(
+        self, path: str, name: str | None = None, method: str = "GET", body: object = None, **parameters: object
+    ) -> list[Document]:
         """Returns the documents of a list response, or of the response's member `name`."""
         import msgspec
 
-        data = self._request(method, path, None, parameters)
+        data = self._request(method, path, body, parameters)
         found = msgspec.json.decode(data) if name is None else msgspec.json.decode(data)[name]
         return msgspec.convert(found, list[dict[str, object]])
 

@@ -24,12 +24,16 @@ class Phase(IntEnum):
     SUBSCRIPTIONS = 3
     SCHEDULES = 4
     MAPPINGS = 5
-    USERS = 6
-    MAPPINGS_GO = 7
-    SCHEDULES_GO = 8
-    SUBSCRIPTIONS_GO = 9
-    TOPICS_GO = 10
-    QUEUES_GO = 11
+    BUSES = 6
+    SUBSCRIBERS = 7
+    USERS = 8
+    SUBSCRIBERS_GO = 9
+    BUSES_GO = 10
+    MAPPINGS_GO = 11
+    SCHEDULES_GO = 12
+    SUBSCRIPTIONS_GO = 13
+    TOPICS_GO = 14
+    QUEUES_GO = 15
 
 
 @dataclass(slots=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Literal
 
 import msgspec
 
@@ -19,6 +21,8 @@ from penstock.event_sources.checks import check_options, check_tags
 from penstock.event_sources.filters import compile_filters
 from penstock.event_sources.operations import read_options
 from penstock.event_sources.targets import parse_target
+from penstock.events.patterns import check_filters
+from penstock.events.shapes import Filter, FilterConfiguration
 from penstock.management.mappings import create_request, read_mapping
 from penstock.management.policies import find_policy_problem
 from penstock.management.schedules.checks import (
@@ -37,11 +41,22 @@ from penstock.sqs.validation import check_queue_name
 from penstock.sqs.validation import check_tags as check_queue_tags
 from penstock_web.local_error import LocalError
 
+from .buses import NAMES
 from .changes import text
-from .model import DeadLetterTarget, Document, Manifest, ManifestMapping, ManifestQueue, ManifestSubscription
+from .model import (
+    DeadLetterTarget,
+    Document,
+    Manifest,
+    ManifestBus,
+    ManifestMapping,
+    ManifestQueue,
+    ManifestSubscriber,
+    ManifestSubscription,
+)
 from .model import ManifestTopic as Topic
 from .references import References
 
+Scope = Literal["DATA", "METADATA", "SYSTEM_METADATA"]
 Place = tuple[str, ...]
 """The path to a value: the keys and list indexes from the top of the file."""
 Mistake = Callable[[Place, str], LocalError]
@@ -84,6 +99,8 @@ def check(manifest: Manifest, given: Document, mistake: Mistake) -> list[LocalEr
     for name, schedule in manifest.schedules.items():
         asked = given.get(name)
         _check_schedule(checker, ("schedules", name), schedule, asked if isinstance(asked, dict) else {})
+    for name, bus in manifest.buses.items():
+        _check_bus(checker, ("buses", name), bus)
     for name, user in manifest.users.items():
         for number, policy in enumerate(user.policies):
             checker.accepts(("users", name, "policies", str(number)), _check_user_policy, policy)
@@ -99,6 +116,8 @@ def check_name_alone(section: str, name: str, mistake: Mistake) -> list[LocalErr
         checker.accepts((section, name), _check_topic_name, name)
     elif section == "schedules":
         checker.accepts((section, name), check_name, name)
+    elif section == "buses":
+        checker.accepts((section, name), _check_bus_name, name)
     return checker.mistakes
 
 
@@ -242,6 +261,42 @@ def _check_destination(row: ManifestSubscription, fifo: bool) -> None:
 def _check_topic_filter(policy: Document | None, scope: str) -> None:
     if policy:
         compile_topic_policy(json.dumps(policy), scope)
+
+
+# --- event buses -----------------------------------------------------------------------------------------------------
+_is_bus_name = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,255}").fullmatch
+
+
+def _check_bus(checker: Checker, place: Place, bus: ManifestBus) -> None:
+    checker.accepts(place, _check_bus_name, place[1])
+    for name, row in bus.subscribers.items() if isinstance(bus.subscribers, dict) else ():
+        here = (*place, "subscribers", name)
+        checker.accepts(here, _check_bus_name, name)
+        checker.accepts((*here, "target"), _check_target_arn, row.target)
+        checker.accepts((*here, "configuration"), _check_blocks, row)
+        if isinstance(row.filters, dict):
+            checker.accepts((*here, "filters"), _check_bus_filters, row.filters)
+
+
+def _check_bus_name(name: str) -> None:
+    if not _is_bus_name(name):
+        raise LocalError("a name must have 1 to 256 letters, digits, '.', '-' and '_', and not begin with a sign")
+
+
+def _check_target_arn(target: str) -> None:
+    if not target.startswith("arn:"):
+        raise LocalError("a target must be an ARN, such as arn:aws:sqs:${region}:${account}:orders")
+
+
+def _check_blocks(row: ManifestSubscriber) -> None:
+    if unknown := sorted(row.configuration.keys() - NAMES):
+        raise LocalError(f"{unknown[0]!r} is not allowed here. Allowed: {', '.join(sorted(NAMES))}")
+
+
+def _check_bus_filters(filters: Mapping[Scope, Document]) -> None:
+    if filters:
+        rows = [Filter(scope=scope, pattern=json.dumps(pattern)) for scope, pattern in filters.items()]
+        check_filters(FilterConfiguration(filters=rows))
 
 
 # --- schedules and users ---------------------------------------------------------------------------------------------

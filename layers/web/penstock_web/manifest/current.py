@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Final, Literal, Protocol, TypeVar
+from typing import Final, Literal, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -15,6 +15,7 @@ from penstock.sns.attributes import FIFO_TOPIC, TOPIC
 from penstock.sqs.attributes import DEFAULTS, EXTENSIONS, FIFO, FIFO_DEFAULTS, STANDARD
 from penstock_web.local_error import LocalError
 
+from .buses import read_buses, shorten_buses
 from .endpoint import ManifestEndpoint
 from .model import (
     DeadLetterTarget,
@@ -28,6 +29,7 @@ from .model import (
     Value,
 )
 from .references import References
+from .state import Current, Rest
 
 T = TypeVar("T")
 Warn = Callable[[str], None]
@@ -46,26 +48,6 @@ _TOPIC_ATTRIBUTES: Final = (frozenset(TOPIC) | frozenset(FIFO_TOPIC)) - {"FifoTo
 _NOT_MOVED: Final = frozenset(("PendingConfirmation", "Deleted"))
 
 
-class Rest(Protocol):
-    """The part of the REST client that this module uses (penstock_web/cli/client.py)."""
-
-    def call(self, method: str, path: str, body: object = None, **parameters: object) -> Mapping[str, object]:
-        """Returns the response's JSON object."""
-
-
-@dataclass(slots=True)
-class Current:
-    """The current state. `messages` contains each queue's number of messages. `subscription_arns`, `bindings` and
-    `mapping_ids` contain the ids that SNS and the REST API use.
-    """
-
-    manifest: Manifest = field(default_factory=Manifest)
-    messages: dict[str, int] = field(default_factory=dict)
-    subscription_arns: dict[tuple[str, str], str] = field(default_factory=dict)
-    bindings: dict[tuple[str, str], int] = field(default_factory=dict)
-    mapping_ids: dict[tuple[str, str], str] = field(default_factory=dict)
-
-
 class Binding(msgspec.Struct):
     """A binding in the REST API's response."""
 
@@ -75,9 +57,9 @@ class Binding(msgspec.Struct):
 
 
 def read_endpoint(endpoint: ManifestEndpoint, rest: Rest | None, warn: Warn, *, strict: bool = True) -> Current:
-    """Reads queues and topics. Also reads event bindings, mappings and schedules if `rest` is given. Calls `warn` for
-    each resource that the file cannot describe. If `strict` is false, also calls `warn` for resources that the service
-    cannot list, such as the topics of a service without SNS. Raises LocalError.
+    """Reads queues and topics. Also reads event bindings, mappings, schedules and buses if `rest` is given. Calls
+    `warn` for each resource that the file cannot describe. If `strict` is false, also calls `warn` for resources that
+    the service cannot list, such as the topics of a service without SNS. Raises LocalError.
     """
 
     tell = _Reader(warn, strict)
@@ -100,6 +82,7 @@ def read_endpoint(endpoint: ManifestEndpoint, rest: Rest | None, warn: Warn, *, 
     if rest:
         _read_mappings(found, rest, endpoint.references)
         _read_schedules(found, rest, warn)
+        read_buses(found, rest, endpoint)
     return found
 
 
@@ -300,6 +283,7 @@ def portable(found: Manifest, endpoint: ManifestEndpoint) -> Manifest:
             for key, value in schedule.items()
             if key not in SCHEDULE_DEFAULTS or value != SCHEDULE_DEFAULTS[key]
         }
+    shorten_buses(found.buses, endpoint)
     return found
 
 

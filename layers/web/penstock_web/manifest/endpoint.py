@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, SSLError
+from botocore.exceptions import BotoCoreError, ClientError, SSLError, UnknownServiceError
 from botocore.parsers import ResponseParserError
 
 from penstock.aws.fifo_name import is_fifo_name
@@ -37,6 +37,7 @@ class ManifestEndpoint:
         verify = find_authorities() if url else None
         self._sqs = session.client("sqs", endpoint_url=url, config=_CONFIG, verify=verify)
         self._sns = session.client("sns", endpoint_url=url, config=_CONFIG, verify=verify)
+        self._session, self._verify = session, verify
         self._sts = session.client("sts", endpoint_url=url, config=_CONFIG, verify=verify)
         self._urls: dict[str, str] = {}
         self.references = References(self._account(), region)
@@ -63,6 +64,16 @@ class ManifestEndpoint:
         except _REFUSED as error:
             hint = self._hint if isinstance(error, ClientError) and _is_about_keys(error) else ""
             raise LocalError(f"{what}: {' '.join(str(error).split())}{hint}") from None
+
+    # --- event buses -------------------------------------------------------------------------------------------------
+    def call_events(self, method: str, what: str, **members: object) -> dict[str, object]:
+        """Calls AWS's API of event buses, which boto3 has since 1.44.5."""
+        try:
+            url = None if self.url == "AWS" else self.url
+            client = self._session.client("eventbridgev2", endpoint_url=url, config=_CONFIG, verify=self._verify)
+        except UnknownServiceError:
+            raise LocalError("the installed boto3 cannot write event buses: `pip install 'boto3>=1.44.5'`") from None
+        return dict(self._said(lambda: getattr(client, method)(**members), what))
 
     # --- queues ------------------------------------------------------------------------------------------------------
     def queue_names(self) -> list[str]:

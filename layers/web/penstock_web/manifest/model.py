@@ -93,6 +93,29 @@ class ManifestTopic(Struct, forbid_unknown_fields=True, omit_defaults=True):
     subscriptions: list[ManifestSubscription] | UnsetType = UNSET
 
 
+class ManifestSubscriber(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A subscriber of an event bus. `target` is an ARN. `filters` has an event pattern for each scope.
+    `configuration` has other members of CreateSubscriber by AWS's names, such as `RetryPolicy`. In ARNs, `${account}`
+    and `${region}` are replaced.
+    """
+
+    target: str
+    type: Literal["FIFO", "UNORDERED"] = "UNORDERED"
+    stopped: bool = False
+    filters: dict[Literal["DATA", "METADATA", "SYSTEM_METADATA"], Document] | UnsetType = UNSET
+    configuration: Document = field(default_factory=dict)
+    tags: dict[str, str] | UnsetType = UNSET
+
+
+class ManifestBus(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """An event bus, and the subscribers of this account."""
+
+    retention_days: Annotated[int, Meta(ge=1, le=365)] | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    tags: dict[str, str] | UnsetType = UNSET
+    subscribers: dict[str, ManifestSubscriber] | UnsetType = UNSET
+
+
 class ManifestUser(Struct, forbid_unknown_fields=True):
     """A user. Each policy is `read`, `operate`, `admin` or a policy document. `penstock keys create` creates the user's
     keys.
@@ -107,10 +130,17 @@ class Manifest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     queues: dict[str, ManifestQueue] = field(default_factory=dict)
     topics: dict[str, ManifestTopic] = field(default_factory=dict)
     schedules: dict[str, Document] = field(default_factory=dict)
+    buses: dict[str, ManifestBus] = field(default_factory=dict)
     users: dict[str, ManifestUser] = field(default_factory=dict)
 
 
-SECTIONS: Final = {"queues": ManifestQueue, "topics": ManifestTopic, "schedules": Document, "users": ManifestUser}
+SECTIONS: Final = {
+    "queues": ManifestQueue,
+    "topics": ManifestTopic,
+    "schedules": Document,
+    "buses": ManifestBus,
+    "users": ManifestUser,
+}
 
 
 def build_schema(kind: object) -> Document:

@@ -12,8 +12,9 @@ import msgspec
 
 from penstock.sqs.attributes import EXTENSIONS
 
+from .buses import BusPlanner
 from .changes import Change, Differences, Phase, Step, differences, text
-from .current import SCHEDULE_DEFAULTS, Current, Rest
+from .current import SCHEDULE_DEFAULTS
 from .endpoint import ManifestEndpoint
 from .model import (
     DeadLetterTarget,
@@ -26,6 +27,7 @@ from .model import (
     ManifestTopic,
 )
 from .references import References
+from .state import Current, Rest
 
 
 @dataclass(slots=True)
@@ -49,6 +51,7 @@ class Planner:
             yield from self._schedule(name, schedule, there.schedules.get(name))
         for name, queue in self.wanted.queues.items():
             yield from self._mappings(name, queue, there.queues.get(name))
+        yield from BusPlanner(self.wanted.buses, self.found, self.endpoint, self.prune).changes()
         if self.prune:
             yield from self._deletions()
 

@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 
 from penstock.observing.trace_context import CURRENT_TRACE
 
-from .families import BLOCKS, Family
+from .families import BLOCKS
+from .family import Family
 from .memory import Key
 
 DURATIONS: Final = "penstock_http_request_duration_seconds"

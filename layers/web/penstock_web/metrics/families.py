@@ -4,11 +4,12 @@ counts a block's families together.
 """
 
 from collections.abc import Callable
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from penstock.postgres.statements.installation import MeasurementRow
 
-Kind = Literal["counter", "gauge", "histogram"]
+from .bus_families import BUS_READINGS
+from .family import Family
 
 REQUEST_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 DATABASE_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
@@ -18,24 +19,6 @@ FLUSH_MESSAGES: Final = (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1
 LATENESS_SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0)
 INVOCATION_SECONDS: Final = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0)
 RUN_SECONDS: Final = (0.001, 0.01, 0.1, 1.0, 10.0, 60.0)
-
-
-class Family(NamedTuple):
-    """A metric. `buckets` contains the upper bounds of a histogram, without `+Inf`. `takes_maximum` means that a scrape
-    shows the greatest value of the processes on the port instead of the sum.
-    """
-
-    name: str
-    kind: Kind
-    help: str
-    buckets: tuple[float, ...] = ()
-    takes_maximum: bool = False
-
-    @property
-    def slots(self) -> int:
-        """Returns how many numbers a series has: one for a counter or gauge. A histogram has a sum, a count for each
-        bucket, and a count for `+Inf`."""
-        return len(self.buckets) + 2 if self.kind == "histogram" else 1
 
 
 class Block(NamedTuple):
@@ -422,12 +405,14 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
         ),
         "",
     ),
+    **BUS_READINGS,
     "deliveries_overdue": (
         Family("penstock_delivery_overdue_seconds", "gauge", "Time since the most overdue delivery was due."),
         "",
     ),
 }  # fmt: skip
-"""Maps the installation's gauges in `queue.reading` to the names of their labels, or to ""."""
+"""Maps the installation's gauges in `queue.reading` to the names of their labels, or to "". A
+space separates two names, and the values in the rows."""
 
 DATABASE_UP: Final = Family("penstock_db_up", "gauge", "Whether the measurements could be read from the database.")
 DATABASE_WRITABLE: Final = Family(

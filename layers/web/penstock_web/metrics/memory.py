@@ -20,7 +20,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final, cast
 
-from .families import BLOCKS, Family
+from .families import BLOCKS
+from .family import Family
 
 Key = tuple[str, ...]
 """A block's key consists of the kind in BLOCKS and the values of the labels."""

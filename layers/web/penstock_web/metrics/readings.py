@@ -102,4 +102,4 @@ def build_installation_gauge_series(rows: list[InstallationRow]) -> Iterator[Fam
     for name, (family, label) in READINGS.items():
         found = sorted((row.label, row.value) for row in rows if row.name == name)
         if found:
-            yield family, [(format_labels([label], [t]) if label else "", [v]) for t, v in found]
+            yield family, [(format_labels(label.split(), t.split()) if label else "", [v]) for t, v in found]

@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import boto3
 import psycopg
@@ -55,6 +56,18 @@ schedules:
   nightly: {cron: "0 3 * * *", target: {queue: orders, message: {report: 1.5}}}
   once: {fire_at: 2199-01-01T00:00:00Z, target: {topic: shop.late, message: hello}}
   often: {every: 5m, target: {queue: orders, message: x, headers: {kind: y}}, status: paused}
+buses:
+  shop:
+    retention_days: 7
+    description: Orders
+    tags: {team: shop}
+    subscribers:
+      billing:
+        target: arn:aws:sqs:${region}:${account}:orders
+        type: FIFO
+        filters: {DATA: {detail: {amount: [{numeric: [">", 10]}]}}}
+        configuration: {RetryPolicy: {MaxRetryAttempts: 7}, Transformer: {Type: WITH_METADATA}}
+        tags: {team: shop}
 """
 MADE = [
     "+ queue orders",
@@ -66,6 +79,8 @@ MADE = [
     "+ schedule once",
     "+ schedule often",
     "+ mapping orders to https://shop.example/orders",
+    "+ bus shop",
+    "+ subscriber shop/billing",
 ]
 
 
@@ -131,6 +146,18 @@ def test_a_file_is_applied_once_and_exported(penstock: Command, file: Path, tmp_
     assert plan(penstock(*apply, "--prune")) == []
 
 
+OTHER_TARGET = {"buses": {"shop": {"subscribers": {"billing": {"target": "arn:aws:sqs:us-east-1:000000000000:other"}}}}}
+
+
+def check_bus(shown: dict[str, Any]) -> None:
+    """Checks the exported bus. The members of RetryPolicy that the file omits are unchanged."""
+    assert shown.keys() == {"retention_days", "description", "subscribers"}
+    billing = shown["subscribers"]["billing"]
+    assert (billing["stopped"], "filters" in billing, billing["type"]) == (True, False, "FIFO")
+    retries = {"MaxRetryAttempts": 7, "MaxEventAgeInSeconds": 60, "RetryStrategy": "ALL"}
+    assert billing["configuration"]["RetryPolicy"] == retries
+
+
 def test_changes_and_deletions(penstock: Command, file: Path) -> None:
     apply = ("apply", "-f", str(file))
     penstock(*apply)
@@ -146,12 +173,16 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
     (subscription,) = data["topics"]["placed"]["subscriptions"]
     subscription |= {"filter": None, "raw": False}
     data["topics"]["placed"]["attributes"]["DisplayName"] = "Store"
+    data["buses"]["shop"] |= {"retention_days": 3, "tags": {}}
+    data["buses"]["shop"]["subscribers"]["billing"] |= {
+        "stopped": True, "filters": {}, "configuration": {"RetryPolicy": {"MaxEventAgeInSeconds": 60}},
+    }  # fmt: skip
     file.write_text(yaml.safe_dump(data))
     printed = penstock(*apply, "--prune", error="pass --yes to delete")
     changed = [
         "~ queue orders", "~ topic placed", "~ subscription placed to orders", "~ schedule nightly",
         "+ mapping orders to https://shop.example/more", "- mapping orders to https://shop.example/orders",
-        "+ mapping orders-failed to https://shop.example/more",
+        "+ mapping orders-failed to https://shop.example/more", "~ bus shop", "~ subscriber shop/billing",
         "- schedule once", "- queue steps.fifo (with about 1 message)",
     ]  # fmt: skip
     assert plan(printed) == changed
@@ -162,6 +193,9 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
     assert shown["queues"].keys() == {"orders", "orders-failed"}
     assert shown["queues"]["orders"].keys() == {"attributes", "dead_letters", "mappings"}
     assert shown["queues"]["orders"]["mappings"] == [mapping]
+    check_bus(shown["buses"]["shop"])
+    file.write_text(yaml.safe_dump(OTHER_TARGET))
+    penstock(*apply, error="subscriber shop/billing: no API changes its target and type.")
     started = mapping | {"enabled": True, "filters": [{}]}
     file.write_text(yaml.safe_dump({"queues": {"orders": {"mappings": [started]}}}))
     assert penstock(*apply).splitlines()[:3] == [
@@ -172,6 +206,7 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
     file.write_text("queues: {orders: }")
     gone = plan(penstock(*apply, "--prune", "--yes"))
     assert [line for line in gone if "mapping" in line] == ["- mapping orders-failed to https://shop.example/more"]
+    assert [line for line in gone if "shop/" in line or "bus" in line] == ["- subscriber shop/billing", "- bus shop"]
     assert shown["topics"]["placed"]["subscriptions"] == [
         {"queue": "orders", "filter_on": "body", "dead_letters": "orders-failed"}
     ]
@@ -280,7 +315,7 @@ def test_the_schema_knows_schedules_too(capsys: pytest.CaptureFixture[str]) -> N
     """`make check` validates examples/penstock.yaml with this schema."""
     assert main(["apply", "--schema"]) == 0
     parts = json.loads(capsys.readouterr().out)["$defs"]
-    assert parts["Manifest"]["properties"].keys() == {"queues", "topics", "schedules", "users"}
+    assert parts["Manifest"]["properties"].keys() == {"queues", "topics", "schedules", "buses", "users"}
     assert {"cron", "every", "target"} <= parts["NewSchedule"]["properties"].keys()
     assert parts["ManifestQueue"]["additionalProperties"] is False
 

@@ -2,11 +2,14 @@
 
 import base64
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from pyarrow import parquet
 
+from penstock_web.cli import main
 from tests.support.programs.penstock_service import Service
 from tests.support.wait import wait_until
 from tests.support.web.http_connection import error_code
@@ -200,6 +203,48 @@ def test_one_invalid_event_refuses_all(service: Service, http: httpx.Client, eve
         assert http.post(f"/v1/buses/{name}/events", json=body).status_code == 400
     assert http.post(f"/v1/buses/{name}/events", json=[]).status_code == 400
     assert http.get(f"/v1/buses/{name}/events").json() == before == {"events": []}
+
+
+def test_the_commands_read_and_move(
+    service: Service, http: httpx.Client, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bus = Bus(service, http, "by-command")
+    monkeypatch.setenv("PENSTOCK_ENDPOINT", service.url)
+
+    def said(*arguments: str) -> str:
+        assert main(arguments) == 0
+        return capsys.readouterr().out
+
+    said("buses", "publish", "by-command", '{"n": 1}', "--source", "shop", "--detail-type", "order")
+    (event,) = bus.take(1)
+    assert (event["source"], event["detail"]) == ("shop", {"n": 1})
+    (shown,) = (json.loads(line) for line in said("buses", "events", "by-command", "--json").splitlines())
+    assert shown["data"] == event
+    assert said("subscribers", "pause", "by-command", "s") == "paused s\n"
+    assert "stopped" in said("subscribers", "show", "by-command", "s")
+    assert said("subscribers", "resume", "by-command", "s") == "resumed s\n"
+    assert "s continues at" in said("replay", "by-command", "s", "--from", "oldest")
+    assert bus.take(1) == [event]
+    assert said("subscribers", "list", "by-command").splitlines()[1].split()[:3] == ["s", "running", "UNORDERED"]
+    assert "by-command" in said("buses", "list")
+    assert main(["subscribers", "show", "by-command", "none"]) == 1
+    assert "penstock subscribers list BUS" in capsys.readouterr().err
+
+
+def test_events_are_exported_to_parquet(service: Service, http: httpx.Client, tmp_path: Path) -> None:
+    bus = Bus(service, http, "exported")
+    sent = bus.publish({"data": {"n": 1.50}, "group_id": "g", "metadata": {"k": "v"}}, {"data": "x"})
+    binary = {"Data": b"\xff", "SystemMetadata": {"ContentType": "application/octet-stream"}}
+    bus.client.put_raw_events(EventBusArn=bus.arn, Entries=[binary])
+    wait_until(lambda: len(bus.browse()["events"]) == 3)
+    file = tmp_path / "events.parquet"
+    assert main(["buses", "export", "exported", "--output", str(file), "--endpoint", service.url]) == 0
+    rows = parquet.read_table(file).to_pylist()
+    assert [row["id"] for row in rows][:2] == [event["id"] for event in sent]
+    assert (rows[0]["group_id"], rows[0]["metadata"], rows[1]["group_id"]) == ("g", [("k", "v")], None)
+    assert [row["data"] for row in rows][1:] == [b'"x"', b"\xff"]
+    assert json.loads(rows[0]["data"]) == {"n": 1.5}
+    assert [path.name for path in tmp_path.iterdir()] == ["events.parquet"]
 
 
 def test_a_name_that_does_not_exist(http: httpx.Client) -> None:

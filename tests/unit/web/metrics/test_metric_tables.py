@@ -12,7 +12,8 @@ import pytest
 
 from penstock.observing.reports import Sent
 from penstock_web.metrics.exposition import format_family, format_labels, format_number
-from penstock_web.metrics.families import BLOCKS, Family
+from penstock_web.metrics.families import BLOCKS
+from penstock_web.metrics.family import Family
 from penstock_web.metrics.memory import CounterMemory, CounterMemoryFull
 from penstock_web.metrics.queue_counts import OTHER, QueueCounts
 

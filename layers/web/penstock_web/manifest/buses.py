@@ -1,0 +1,281 @@
+"""Reads event buses and their subscribers, and plans their changes.
+
+The REST API shows them, and AWS's API writes them. A member that the file omits stays unchanged.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+import msgspec
+
+from penstock_web.local_error import LocalError
+
+from .changes import Change, Differences, Phase, Step, differences
+from .model import Document, ManifestBus, ManifestSubscriber
+from .state import Current, Rest
+
+if TYPE_CHECKING:
+    from .endpoint import ManifestEndpoint
+
+_BLOCKS: Final = (
+    "BatchConfiguration", "Description", "InvokeConfiguration", "LogConfiguration", "OnFailureConfiguration",
+    "RetryPolicy", "Transformer",
+)  # fmt: skip
+"""The members of `configuration`, by AWS's names."""
+NAMES: Final = frozenset(_BLOCKS)
+
+
+class CurrentBus(msgspec.Struct):
+    """A bus in the REST API's response."""
+
+    name: str
+    arn: str
+    events: int
+    retention_days: int
+    description: str | None
+    tags: dict[str, str]
+
+
+class CurrentSubscriber(msgspec.Struct):
+    """A subscriber in the REST API's response."""
+
+    name: str
+    arn: str
+    account: str
+    type: str
+    target: str
+    state: str
+    configuration: Document
+    tags: dict[str, str]
+
+
+def read_buses(found: Current, rest: Rest, endpoint: ManifestEndpoint) -> None:
+    """Adds the buses of the account, with the subscribers of this account, to `found`."""
+    for bus in msgspec.convert(list(_read_pages(rest, "/buses", "buses")), list[CurrentBus]):
+        found.bus_arns[bus.name] = bus.arn
+        found.bus_events[bus.name] = bus.events
+        subscribers: dict[str, ManifestSubscriber] = {}
+        path = f"/buses/{quote(bus.name, safe='')}/subscribers"
+        for row in msgspec.convert(list(_read_pages(rest, path, "subscribers")), list[CurrentSubscriber]):
+            if row.account == endpoint.references.account and row.state != "revoked":
+                found.subscriber_arns[bus.name, row.name] = row.arn
+                subscribers[row.name] = _read_subscriber(row)
+        found.manifest.buses[bus.name] = ManifestBus(bus.retention_days, bus.description or "", bus.tags, subscribers)
+
+
+def _read_pages(rest: Rest, path: str, member: str) -> Iterator[object]:
+    following: object = None
+    while True:
+        page = rest.call("GET", path, next=following)
+        rows = page[member]
+        yield from rows if isinstance(rows, list) else ()
+        if not (following := page.get("next")):
+            return
+
+
+def _read_subscriber(row: CurrentSubscriber) -> ManifestSubscriber:
+    filters = row.configuration.get("FilterConfiguration")
+    listed = filters.get("Filters", []) if isinstance(filters, dict) else []
+    configuration: Document = {name: row.configuration[name] for name in _BLOCKS if name in row.configuration}
+    invoke = configuration.get("InvokeConfiguration")
+    if isinstance(invoke, dict):
+        configuration["InvokeConfiguration"] = {name: value for name, value in invoke.items() if name != "TargetArn"}
+    return ManifestSubscriber(
+        target=row.target,
+        type="FIFO" if row.type == "FIFO" else "UNORDERED",
+        stopped=row.state == "stopped",
+        filters={each["Scope"]: json.loads(each["Pattern"]) for each in listed},
+        configuration=configuration,
+        tags=row.tags,
+    )
+
+
+def shorten_buses(buses: Mapping[str, ManifestBus], endpoint: ManifestEndpoint) -> None:
+    """Makes buses independent of an installation, and removes what is empty."""
+    portable = endpoint.references.portable
+    for bus in buses.values():
+        bus.tags = bus.tags or msgspec.UNSET
+        bus.description = bus.description or msgspec.UNSET
+        for subscriber in bus.subscribers.values() if isinstance(bus.subscribers, dict) else ():
+            subscriber.target = portable(subscriber.target)
+            subscriber.configuration = portable(subscriber.configuration)
+            subscriber.filters = subscriber.filters or msgspec.UNSET
+            subscriber.tags = subscriber.tags or msgspec.UNSET
+
+
+@dataclass(slots=True)
+class BusPlanner:
+    """Computes the changes of buses and subscribers."""
+
+    wanted: Mapping[str, ManifestBus]
+    found: Current
+    endpoint: ManifestEndpoint
+    prune: bool
+
+    def changes(self) -> Iterator[Change]:
+        """Yields the changes, with deletions if `prune` is set. Raises LocalError for a change that AWS's API cannot
+        make."""
+        there = self.found.manifest.buses
+        for name, bus in self.wanted.items():
+            old = there.get(name)
+            yield from self._bus(name, bus, old)
+            current = old.subscribers if old is not None and isinstance(old.subscribers, dict) else {}
+            wanted = bus.subscribers if isinstance(bus.subscribers, dict) else {}
+            for subscriber, row in wanted.items():
+                yield from self._subscriber(name, subscriber, row, current.get(subscriber))
+            if self.prune and bus.subscribers is not msgspec.UNSET:
+                yield from (self._end(name, gone) for gone in sorted(current.keys() - wanted.keys()))
+        for name in sorted(there.keys() - self.wanted.keys()) if self.prune else ():
+            subscribers = there[name].subscribers
+            yield from (self._end(name, gone) for gone in sorted(subscribers or ()))
+            events = self.found.bus_events[name]
+            remark = f" (with {events} event{'' if events == 1 else 's'})" if events else ""
+            step = (Phase.BUSES_GO, partial(self._delete, "bus", name))
+            yield Change("-", f"bus {name}", [step], remark=remark)
+
+    # --- buses -------------------------------------------------------------------------------------------------------
+    def _bus(self, name: str, wanted: ManifestBus, there: ManifestBus | None) -> Iterator[Change]:
+        changed = differences(_of_bus(wanted), _of_bus(there) if there else {})
+        what = f"bus {name}"
+        if there is None:
+            yield Change("+", what, [(Phase.BUSES, partial(self._create_bus, name, wanted))], changed)
+        elif changed:
+            yield Change("~", what, [(Phase.BUSES, partial(self._update_bus, name, wanted, changed))], changed)
+
+    def _create_bus(self, name: str, wanted: ManifestBus) -> None:
+        members: Document = {"Name": name}
+        if isinstance(wanted.retention_days, int):
+            members["StorageConfiguration"] = {"RetentionPeriodInDays": wanted.retention_days}
+        if isinstance(wanted.description, str):
+            members["Description"] = wanted.description
+        if isinstance(wanted.tags, dict) and wanted.tags:
+            members["Tags"] = wanted.tags
+        made = self.endpoint.call_events("create_event_bus", f"bus {name}", **members)
+        self.found.bus_arns[name] = str(made["EventBusArn"])
+
+    def _update_bus(self, name: str, wanted: ManifestBus, changed: Differences) -> None:
+        arn, what = self.found.bus_arns[name], f"bus {name}"
+        members: Document = {}
+        if "retention_days" in changed:
+            members["StorageConfiguration"] = {"RetentionPeriodInDays": wanted.retention_days}
+        if "description" in changed:
+            members["Description"] = wanted.description
+        if members:
+            self.endpoint.call_events("update_event_bus", what, EventBusArn=arn, **members)
+        self._tag(arn, what, changed)
+
+    # --- subscribers -------------------------------------------------------------------------------------------------
+    def _subscriber(
+        self, bus: str, name: str, wanted: ManifestSubscriber, there: ManifestSubscriber | None
+    ) -> Iterator[Change]:
+        what = f"subscriber {bus}/{name}"
+        values = self._of_subscriber(wanted)
+        if there is None:
+            usual = {"type": "UNORDERED", "stopped": False, "filters": {}, "tags": {}}
+            step: Step = (Phase.SUBSCRIBERS, partial(self._create_subscriber, bus, name, values))
+            yield Change("+", what, [step], differences(values, usual))
+            return
+        old = self._of_subscriber(there)
+        changed = {key: pair for key, pair in differences(values, old).items() if not _covers(pair[1], pair[0])}
+        if fixed := sorted(changed.keys() & {"target", "type"}):
+            raise LocalError(
+                f"{what}: no API changes its {' and '.join(fixed)}. Delete the subscriber, and apply again"
+            )
+        if changed:
+            yield Change(
+                "~", what, [(Phase.SUBSCRIBERS, partial(self._update_subscriber, bus, name, changed))], changed
+            )
+
+    def _of_subscriber(self, row: ManifestSubscriber) -> Document:
+        filled = self.endpoint.references.filled
+        configuration = filled(row.configuration)
+        tags = {} if row.tags is msgspec.UNSET else {"tags": row.tags}
+        filters = {} if row.filters is msgspec.UNSET else {"filters": row.filters}
+        return {
+            "target": filled(row.target),
+            "type": row.type,
+            "stopped": row.stopped,
+            **filters,
+            **tags,
+            **configuration,
+        }
+
+    def _create_subscriber(self, bus: str, name: str, values: Document) -> None:
+        blocks = {key: value for key, value in values.items() if key in NAMES}
+        invoke = blocks.pop("InvokeConfiguration", None)
+        given = invoke if isinstance(invoke, dict) else {}
+        role = f"arn:aws:iam::{self.endpoint.references.account}:role/penstock"
+        members: Document = {
+            "Name": name,
+            "EventBusArn": self.found.bus_arns[bus],
+            "InvokeConfiguration": {"RoleArn": role, **given, "TargetArn": values["target"]},
+            "Type": values["type"],
+            "State": "STOPPED" if values["stopped"] else "RUNNING",
+            **blocks,
+        }
+        if values.get("filters"):
+            members["FilterConfiguration"] = _build_filters(values["filters"])
+        if values.get("tags"):
+            members["Tags"] = values["tags"]
+        self.endpoint.call_events("create_subscriber", f"subscriber {bus}/{name}", **members)
+
+    def _update_subscriber(self, bus: str, name: str, changed: Differences) -> None:
+        arn, what = self.found.subscriber_arns[bus, name], f"subscriber {bus}/{name}"
+        members = {key: _merge(old, new) for key, (old, new) in changed.items() if key in NAMES}
+        if "filters" in changed:
+            new = changed["filters"][1]
+            members["FilterConfiguration"] = _build_filters(new) if new else {}
+        if "stopped" in changed:
+            members["State"] = "STOPPED" if changed["stopped"][1] else "RUNNING"
+        if members:
+            self.endpoint.call_events("update_subscriber", what, SubscriberArn=arn, **members)
+        self._tag(arn, what, changed)
+
+    def _end(self, bus: str, name: str) -> Change:
+        step = (Phase.SUBSCRIBERS_GO, partial(self._delete, "subscriber", bus, name))
+        return Change("-", f"subscriber {bus}/{name}", [step])
+
+    def _delete(self, kind: str, bus: str, name: str = "") -> None:
+        if kind == "bus":
+            self.endpoint.call_events("delete_event_bus", f"bus {bus}", EventBusArn=self.found.bus_arns[bus])
+        else:
+            arn = self.found.subscriber_arns[bus, name]
+            self.endpoint.call_events("delete_subscriber", f"subscriber {bus}/{name}", SubscriberArn=arn)
+
+    def _tag(self, arn: str, what: str, changed: Differences) -> None:
+        old, new = changed.get("tags", (None, None))
+        before, after = (tags if isinstance(tags, dict) else {} for tags in (old, new))
+        if after:
+            self.endpoint.call_events("tag_resource", what, ResourceArn=arn, Tags=after)
+        if gone := sorted(before.keys() - after.keys()) if "tags" in changed else []:
+            self.endpoint.call_events("untag_resource", what, ResourceArn=arn, TagKeys=gone)
+
+
+def _of_bus(bus: ManifestBus) -> Document:
+    values = {"retention_days": bus.retention_days, "description": bus.description, "tags": bus.tags}
+    return {name: value for name, value in values.items() if value is not msgspec.UNSET}
+
+
+def _covers(wanted: object, current: object) -> bool:
+    """Returns whether the current value has all members of the wanted one. A block that the file gives in part does not
+    change its other members, which AWS's API would set to their defaults."""
+    if isinstance(wanted, dict) and isinstance(current, dict) and wanted:
+        return all(name in current and _covers(value, current[name]) for name, value in wanted.items())
+    return wanted == current
+
+
+def _merge(current: object, wanted: object) -> object:
+    if isinstance(wanted, dict) and isinstance(current, dict):
+        return {**current, **{name: _merge(current.get(name), value) for name, value in wanted.items()}}
+    return wanted
+
+
+def _build_filters(filters: object) -> Document:
+    listed = filters.items() if isinstance(filters, dict) else ()
+    return {"Filters": [{"Scope": scope, "Pattern": json.dumps(pattern)} for scope, pattern in listed]}

@@ -1,0 +1,33 @@
+"""Defines the current state of an endpoint, and the client that reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from .model import Manifest
+
+
+class Rest(Protocol):
+    """The part of the REST client that this module uses (penstock_web/cli/client.py)."""
+
+    def call(self, method: str, path: str, body: object = None, **parameters: object) -> Mapping[str, object]:
+        """Returns the response's JSON object."""
+
+
+@dataclass(slots=True)
+class Current:
+    """The current state. `messages` contains each queue's number of messages. `subscription_arns`, `bindings`,
+    `mapping_ids`, `bus_arns` and `subscriber_arns` contain the ids that AWS's APIs and the REST API use. `bus_events`
+    contains each bus's number of events.
+    """
+
+    manifest: Manifest = field(default_factory=Manifest)
+    messages: dict[str, int] = field(default_factory=dict)
+    subscription_arns: dict[tuple[str, str], str] = field(default_factory=dict)
+    bindings: dict[tuple[str, str], int] = field(default_factory=dict)
+    mapping_ids: dict[tuple[str, str], str] = field(default_factory=dict)
+    bus_arns: dict[str, str] = field(default_factory=dict)
+    bus_events: dict[str, int] = field(default_factory=dict)
+    subscriber_arns: dict[tuple[str, str], str] = field(default_factory=dict)
