@@ -22,6 +22,9 @@ CONCURRENCY = {
       ReservedConcurrentExecutions: !If [ReceivesShare, !Ref AWS::NoValue, !Ref ReceiveConcurrency]
 """
 }
+# The functions that check the syntax of expressions. Gateway, Rest and DeliverEvents have the layer, too.
+LAYER = "      Layers: [!Ref ExpressionsLayer]\n"
+CHECKS_EXPRESSIONS = frozenset(("EventsCreateSubscriber", "EventsUpdateSubscriber"))
 ROUTE = """\
       Events:
         Route:
@@ -47,6 +50,7 @@ def _render_function(action: Action[Any, Any]) -> str:
     name = name_resource(action)
     text = FUNCTION.format(name=name, service=action.service, module=name_module(action.name))
     text += CONCURRENCY.get(name, "")
+    text += LAYER if name in CHECKS_EXPRESSIONS else ""
     if not action.route:
         return text
     method, path = action.route.split()

@@ -27,7 +27,7 @@ done
 
 # Each Lambda layer has the packages that it imports, in the versions of service.lock. In `sam build`, pip compares the
 # hashes of downloads for this machine. It downloads wheels for another processor by version.
-for layer in core web; do
+for layer in core web expressions; do
   "${compile[@]}" --no-strip-extras --constraints $locks/service.lock \
     --output-file layers/$layer/requirements.txt layers/$layer/requirements.in
 done

@@ -57,8 +57,9 @@ end $$;
 -- queue.settle_events: stores what a step has delivered. The caller has claimed the subscribers.
 --   `p_subscribers` and `p_pages` are the last page of each subscriber; the subscriber 0 stands for the bus's cursor.
 --   The other arrays have an element for each event that is to be delivered after `p_delays_ms`, because a target has
---     refused it or is outside the database. `p_bytes` is the size of its data. Without a delay, the event waits behind
---     another event of its group.
+--     refused it, its expressions had no time, or the target is outside the database. Only a refusal has a code, and
+--     is an attempt. `p_bytes` is the size of its data. Without a delay, the event waits behind another event of its
+--     group.
 -- A subscriber that has reached the bus's cursor follows it from now on.
 create or replace function queue.settle_events(
     p_bus_id bigint, p_subscribers bigint[], p_pages bigint[], p_refused bigint[], p_numbers bigint[],
@@ -83,7 +84,8 @@ begin
     insert into queue.event_retry (bus_id, subscriber_id, number, ingested_at, group_key, attempts, first_attempt_at,
         due_at, error_code, error_message, bytes, carrier)
     select p_bus_id, u.subscriber_id, u.number, u.at, u.group_key, (u.code is not null)::int,
-        case when u.code is not null then v_now end, coalesce(v_now + u.ms * interval '1 millisecond'
+        case when u.code is not null or s.carrier is null and u.ms is not null then v_now end,
+        coalesce(v_now + u.ms * interval '1 millisecond'
             + make_interval(secs => case when u.code is null then coalesce(s.batch_window_seconds, 0) else 0 end),
             'infinity'),
         u.code, u.message, u.bytes, s.carrier
@@ -172,7 +174,7 @@ end $$;
 
 -- queue.settle_event_retries: deletes the retries whose delivery has ended, and stores when the others are due.
 --   `p_subscribers` and `p_groups` are those of the ended retries. The next events of the groups become due.
---   `p_held` are leased events that wait behind an event of their group again.
+--   `p_held` are leased events that wait behind an event of their group again. A retry without a code was no attempt.
 create or replace function queue.settle_event_retries(
     p_ended bigint[], p_subscribers bigint[], p_groups text[], p_again bigint[], p_codes text[], p_messages text[],
     p_delays_ms int[], p_held bigint[])
@@ -183,8 +185,9 @@ begin
     update queue.event_retry r set due_at = 'infinity', lease = null
     where r.retry_id = any (p_held) and r.lease is not null;
     update queue.event_retry r
-    set attempts = r.attempts + 1, first_attempt_at = coalesce(r.first_attempt_at, clock_timestamp()),
-        error_code = u.code, error_message = u.message, lease = null,
+    set attempts = r.attempts + (u.code is not null)::int,
+        first_attempt_at = coalesce(r.first_attempt_at, clock_timestamp()), lease = null,
+        error_code = coalesce(u.code, r.error_code), error_message = coalesce(u.message, r.error_message),
         due_at = clock_timestamp() + u.ms * interval '1 millisecond'
     from unnest(p_again, p_codes, p_messages, p_delays_ms) u(retry_id, code, message, ms)
     where r.retry_id = u.retry_id;

@@ -74,6 +74,23 @@ def test_an_event_reaches_the_queues_of_its_subscribers(events: Events) -> None:
     assert event["SystemMetadata"]["aws:DeliveryType"] == "LIVE"
 
 
+def test_an_expression_builds_the_message(events: Events) -> None:
+    bus = events.bus()
+    url, arn = add_queue(events)
+    expression = "{% { 'total': $sum($events.Data.detail.items.(price * quantity)) } %}"
+    arn = subscribe(
+        events, bus, arn, Transformer={"Type": "JSONATA", "JsonataConfiguration": {"Expression": expression}}
+    )
+    detail = {"items": [{"price": 2.5, "quantity": 4}, {"price": 1, "quantity": 3}]}
+    entry = {"Source": "shop", "DetailType": "order", "Detail": json.dumps(detail)}
+    events.client.put_events(EventBusArn=bus, Entries=[entry])
+    assert receive(events, url, 1) == ['{"total":13}']
+    changed = {"Type": "JSONATA", "JsonataConfiguration": {"Expression": "{% 'order from ' & $events.Data.source %}"}}
+    events.client.update_subscriber(SubscriberArn=arn, Transformer=changed)
+    events.client.put_events(EventBusArn=bus, Entries=[entry])
+    assert receive(events, url, 1) == ["order from shop"]
+
+
 def test_a_subscriber_replays_what_was_published_before_it(events: Events) -> None:
     bus = events.bus()
     entry = {"Data": b'{"n":1}', "SystemMetadata": {"ContentType": "application/json"}}

@@ -263,6 +263,11 @@ def test_the_page_lists_the_functions_that_are_not_of_an_action(functions: dict[
     assert dict(rows) == {name.title().replace("_", ""): name for name in OTHERS}
 
 
+LAYERS = {"Rest": ("WebLayer", "ExpressionsLayer")} | dict.fromkeys(
+    ("Gateway", "DeliverEvents", "EventsCreateSubscriber", "EventsUpdateSubscriber"), ("ExpressionsLayer",)
+)
+
+
 def test_functions_share_code_layer_and_role(template: dict[str, Any], functions: dict[str, dict[str, Any]]) -> None:
     shared = template["Globals"]["Function"]
     assert (shared["CodeUri"], shared["Runtime"]) == ("functions/", {"Ref": "Runtime"})
@@ -272,7 +277,7 @@ def test_functions_share_code_layer_and_role(template: dict[str, Any], functions
     for name, properties in functions.items():
         assert properties["Role"] == {"GetAtt": f"{ROLES.get(name, 'FunctionRole')}.Arn"}
         assert not {"CodeUri", "InlineCode", "Policies"} & properties.keys()
-        assert properties.get("Layers", []) == ([{"Ref": "WebLayer"}] if name == "Rest" else [])
+        assert properties.get("Layers", []) == [{"Ref": layer} for layer in LAYERS.get(name, ())]
 
 
 def test_only_functions_that_call_lambda_may(template: dict[str, Any]) -> None:

@@ -191,7 +191,7 @@ def test_the_wheel_brings_the_command_line() -> None:
     assert packages(project["dependencies"]) >= COMMAND_LINE
 
 
-@pytest.mark.parametrize("layer", ["core", "web"])
+@pytest.mark.parametrize("layer", ["core", "web", "expressions"])
 def test_layers_do_without_the_command_line(layer: str) -> None:
     named, locked = (
         packages((ROOT / "layers" / layer / name).read_text().splitlines())

@@ -24,6 +24,7 @@ from penstock.postgres.statements.event_buses import (
 from . import stored
 from . import types as events
 from .errors import InvalidInputException, LimitExceededException, ResourceNotFoundException
+from .expressions.checks import check_expressions
 from .patterns import check_filters
 from .shapes import (
     InvokeConfiguration,
@@ -64,6 +65,7 @@ def _create(arn: str, request: events.CreateSubscriberRequest, context: Context)
     }
     if request.filter_configuration is not None:
         configuration["FilterConfiguration"] = check_filters(request.filter_configuration)
+    yield from check_expressions(configuration, context)
     dead_letters = check_dead_letters(request.on_failure_configuration, context)
     if dead_letters is not None:
         configuration["OnFailureConfiguration"] = request.on_failure_configuration
@@ -80,7 +82,7 @@ def _create(arn: str, request: events.CreateSubscriberRequest, context: Context)
         "configuration": {name: value for name, value in configuration.items() if value is not None},
         "tags": tags,
         "start_at": start_at,
-        "deliverable": is_deliverable(configuration, kind),
+        "deliverable": is_deliverable(kind),
     }
     key = (request.event_bus_arn, context.account_id, context.region, request.name, arn)
     token = (request.client_token, stored.hash_request(request))
@@ -136,6 +138,7 @@ def _check_changes(
         check_parameters(invoke, target, kind, context)
         given = {name: getattr(invoke, name) for name in invoke.__struct_fields__}
         changes["InvokeConfiguration"] = InvokeConfiguration(**given, target_arn=target)
+    yield from check_expressions(changes, context)
     if request.filter_configuration is not None:
         is_empty = request.filter_configuration.filters is None
         changes["FilterConfiguration"] = None if is_empty else check_filters(request.filter_configuration)
@@ -211,13 +214,9 @@ def find_listed_account(bus_arn: str | None, context: Context) -> Operation[str 
 
 
 # --- members ---------------------------------------------------------------------------------------------------------
-def is_deliverable(configuration: JsonObject, kind: TargetKind) -> bool:
+def is_deliverable(kind: TargetKind) -> bool:
     """Returns whether the worker can serve the subscriber. The events of another subscriber wait on the bus."""
-    return (
-        kind.block in ("sqs_parameters", "sns_parameters", "event_bus_v2_parameters", "lambda_parameters")
-        and configuration["Transformer"].type != "JSONATA"
-        and "{%" not in encode_jsonb(configuration["InvokeConfiguration"])
-    )
+    return kind.block in ("sqs_parameters", "sns_parameters", "event_bus_v2_parameters", "lambda_parameters")
 
 
 def _check_start(request: events.CreateSubscriberRequest, bus: StoredBus) -> str | None:

@@ -17,6 +17,7 @@ from penstock.aws.sns_arn import parse_topic_arn
 from penstock.context import Context
 
 from .errors import InvalidInputException
+from .expressions.syntax import find_source
 from .shapes import (
     BatchConfiguration,
     LambdaParameters,
@@ -118,6 +119,8 @@ def _check_function(parameters: LambdaParameters) -> None:
     ):
         if value is not None:
             raise InvalidInputException(f"LambdaParameters.{name} is not supported: Penstock invokes plain functions.")
+    if parameters.qualifier is not None and find_source(parameters.qualifier) is not None:
+        raise InvalidInputException("LambdaParameters.Qualifier cannot be an expression: Penstock needs a literal.")
     seconds = parameters.invocation_timeout_seconds
     if seconds is not None and not (
         re.fullmatch("[0-9]{1,2}", seconds, re.ASCII) and 1 <= int(seconds) <= MAX_FUNCTION_SECONDS

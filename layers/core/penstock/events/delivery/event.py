@@ -96,11 +96,15 @@ class Event(msgspec.Struct, dict=True):
         return {name: value for name, value in fields.items() if value is not None}
 
     def build_text_with_metadata(self, delivery_type: str) -> str:
-        """Returns the document of the transformer WITH_METADATA. Its Data has the bytes that the publisher sent."""
+        return self.build_document(delivery_type).decode()
+
+    def build_document(self, delivery_type: str) -> bytes:
+        """Returns the document of the transformer WITH_METADATA and of expressions. Its Data has the bytes that the
+        publisher sent."""
         data = _json.encode(self.text) if self.is_binary else self.data
         metadata = _json.encode(self.metadata or {})
         system = _json.encode(self.build_system_metadata(delivery_type))
-        return (b'{"Data":' + data + b',"Metadata":' + metadata + b',"SystemMetadata":' + system + b"}").decode()
+        return b'{"Data":' + data + b',"Metadata":' + metadata + b',"SystemMetadata":' + system + b"}"
 
 
 def format_time(time: datetime) -> str:

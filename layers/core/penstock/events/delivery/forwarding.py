@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 from msgspec import ValidationError, convert
 
+from penstock.aws.json_text import decode_json
 from penstock.aws.message_id import build_message_id
 from penstock.calls import transpose
 from penstock.drivers import StatementExecutor
@@ -13,7 +14,7 @@ from penstock.events.publishing import MAX_BYTES, hash_content
 from penstock.events.shapes import MetadataKey, MetadataValue, PutEventsSystemMetadata
 from penstock.postgres.statements.event_buses import FORWARD_BUS_EVENTS, BusEvent
 
-from .subscriber import LOOP_DETECTED, Refusal, Shipment
+from .subscriber import LOOP_DETECTED, NOT_TRANSFORMED, Refusal, Shipment
 
 MAX_BUSES: Final = 10
 """The most buses that an event passes. AWS detects loops and documents no number."""
@@ -57,7 +58,9 @@ def _build_event(shipment: Shipment) -> BusEvent | Refusal:
         metadata = convert(parameters.get("Metadata") or event.metadata or {}, dict[MetadataKey, MetadataValue])
     except ValidationError as error:
         return Refusal(INVALID, str(error))
-    data = subscriber.build_text(event).encode() if subscriber.with_metadata else event.data
+    data = event.data if subscriber.is_raw else subscriber.build_text(event).encode()
+    if subscriber.transformer is not None and not event.is_binary and not is_json(data):
+        return Refusal(NOT_TRANSFORMED, f"The result is not JSON, which {event.content_type.text} has to be.")
     pairs = [text.encode() for pair in sorted(metadata.items()) for text in pair]
     if len(data) + sum(map(len, pairs)) > MAX_BYTES:
         return Refusal("REQUEST_TOO_LARGE", f"The event has more than {MAX_BYTES} bytes.")
@@ -67,9 +70,17 @@ def _build_event(shipment: Shipment) -> BusEvent | Refusal:
         content_type=event.content_type,
         data=data,
         metadata=msgspec.json.encode(metadata) if metadata else None,
-        source=None if subscriber.with_metadata else event.source,
-        detail_type=None if subscriber.with_metadata else event.detail_type,
+        source=event.source if subscriber.is_raw else None,
+        detail_type=event.detail_type if subscriber.is_raw else None,
         event_group=system.event_group_id or event.group_id,
         deduplication_id=system.deduplication_id,
         content_hash=hash_content(event.content_type.text, [data, *pairs]) if by_content else None,
     )
+
+
+def is_json(data: bytes) -> bool:
+    try:
+        decode_json(data)
+    except (ValueError, RecursionError):
+        return False
+    return True

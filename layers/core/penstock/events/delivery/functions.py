@@ -22,7 +22,8 @@ from penstock.event_sources.response import Malformed, read_failed_ids
 from penstock.settings import Settings
 
 from .batches import SENDING_SECONDS, UNSENT, Batch
-from .subscriber import INTERNAL_ERROR, Refusal, Subscriber
+from .subscriber import INTERNAL_ERROR, Refusal, Shipment, Subscriber
+from .transformation import Transformation
 
 KEPT_BYTES: Final = 1_048_576
 """The most bytes of a response that are read for batchItemFailures."""
@@ -44,6 +45,7 @@ class FunctionBatches:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._transformation = Transformation()
         self._client = FunctionClient(settings.queue_lambda_endpoint, KEPT_BYTES)
 
     async def close(self) -> None:
@@ -53,7 +55,7 @@ class FunctionBatches:
         """Invokes the function, one payload after another. Of a FIFO subscriber, sends no event of a group after a
         refused one."""
         ends = asyncio.get_running_loop().time() + SENDING_SECONDS
-        texts = [_build_text(batch.subscriber, number, batch) for number in range(len(batch.events))]
+        texts = await self._build_texts(batch)
         found: list[Refusal | None] = [text if isinstance(text, Refusal) else UNSENT for text in texts]
         kind = read_kind(batch.subscriber)
         for places in split_payloads(texts, MAX_PAYLOADS[kind]):
@@ -68,6 +70,12 @@ class FunctionBatches:
                 for place, refusal in zip(ready, refusals, strict=True):
                     found[place] = refusal
         return found
+
+    async def _build_texts(self, batch: Batch) -> list[str | Refusal]:
+        shipments, failed = [Shipment(batch.subscriber, event) for event in batch.events], dict[int, Refusal]()
+        if batch.subscriber.sources:
+            shipments, failed = await asyncio.to_thread(self._transformation.transform, shipments, ())
+        return [failed.get(place) or _build_text(shipment) for place, shipment in enumerate(shipments)]
 
     async def _invoke(
         self, batch: Batch, places: Sequence[int], texts: Sequence[str], kind: InvocationType
@@ -161,8 +169,8 @@ def split_payloads(texts: Sequence[str | Refusal], most: int) -> list[list[int]]
     return [part for part in parts if part]
 
 
-def _build_text(subscriber: Subscriber, number: int, batch: Batch) -> str | Refusal:
+def _build_text(shipment: Shipment) -> str | Refusal:
     try:
-        return subscriber.build_json(batch.events[number])
+        return shipment.subscriber.build_json(shipment.event)
     except UnicodeDecodeError:
         return NOT_TEXT

@@ -36,6 +36,7 @@ from .filters import FilterIndex, UnreadableEvent
 from .outcomes import Outcomes
 from .subscriber import HELD, INTERNAL_ERROR, Refusal, Shipment, Subscriber, choose_pause, read_subscriber
 from .targets import Targets
+from .transformation import POSTPONED, Transformation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,6 +117,7 @@ class EventStep:
         self._connection = connection
         self._calls = TransactionExecutor(connection)
         self._targets = Targets(self._calls, environment)
+        self._transformation = environment.cache(Transformation)
         self._subscribers = subscribers
         self._counts = counts
         self._outcomes = Outcomes() if outcomes is None else outcomes
@@ -270,22 +272,30 @@ class EventStep:
         undoes the calls, and the later event is held in the next attempt.
         """
         keys = [find_order(shipment) if shipment.subscriber.is_fifo else None for shipment in shipments]
-        if not any(keys):
-            return self._send(shipments)
         held = {place for place, key in enumerate(keys) if key in blocked}
+        shipments, failed = self._transformation.transform(shipments, held)
+        if not any(keys):
+            return list(self._send_transformed(shipments, range(len(shipments)), failed).values())
         overtaking: set[int] = set()
         while True:
             held |= overtaking
             places = [place for place in range(len(shipments)) if place not in held]
             try:
                 with self._connection.transaction():
-                    found = self._send([shipments[place] for place in places])
-                    refusals = dict(zip(places, found, strict=True))
+                    refusals = self._send_transformed(shipments, places, failed)
                     if overtaking := find_overtaking(keys, refusals):
                         raise _OvertakenError
                     return [refusals.get(place, HELD) for place in range(len(shipments))]
             except _OvertakenError:
                 continue
+
+    def _send_transformed(
+        self, shipments: Sequence[Shipment], places: Sequence[int], failed: "Mapping[int, Refusal]"
+    ) -> dict[int, Refusal | None]:
+        """Sends the shipments at these places, except those whose expressions have failed. Returns the refusals."""
+        ready = [place for place in places if place not in failed]
+        found = dict(zip(ready, self._send([shipments[place] for place in ready]), strict=True))
+        return {place: failed[place] if place in failed else found[place] for place in places}
 
     def _send(self, shipments: Sequence[Shipment]) -> list[Refusal | None]:
         """Sends everything in one savepoint. If the database refuses a call, sends to each subscriber in a savepoint,
@@ -330,7 +340,8 @@ class EventStep:
         ended: list[Failure] = []
         for shipment, refusal in refused:
             waits = refusal is HELD or refusal is HANDED_OVER
-            condition = None if waits else shipment.subscriber.exhausted_by(1, 0.0, refusal)
+            attempts = count_attempts(0, refusal)
+            condition = None if waits else shipment.subscriber.exhausted_by(attempts, 0.0, refusal)
             if condition is None:
                 again.append((shipment, refusal))
             else:
@@ -365,12 +376,12 @@ class EventStep:
             if refusal is HELD:
                 held.add(row.retry_id)
                 continue
-            attempts = row.attempts + 1
+            attempts = count_attempts(row.attempts, refusal)
             condition = shipment.subscriber.exhausted_by(attempts, row.age_seconds, refusal)
             if condition is None:
                 again.append((row, refusal))
             else:
-                ended.append(Failure(*shipment, refusal, condition, attempts))
+                ended.append(Failure(*shipment, refusal, condition, max(1, attempts)))
         self._end(ended)
         self._note(bus_id, shipments, refusals, ended)
         waiting = held | {row.retry_id for row, _ in again}
@@ -388,20 +399,25 @@ class EventStep:
     def _describe(self, refused: Iterable[tuple[Refusal, int]]) -> list[list[object]]:
         """Returns the codes, the texts and the pauses in milliseconds of refusals with their numbers of attempts. All
         are None for an event that waits behind another event. A handed over event has the pause 0, to which the
-        database adds the batch window."""
+        database adds the batch window. A postponed event has only a pause."""
         codes: list[object] = []
         messages: list[object] = []
         pauses: list[object] = []
         for refusal, attempts in refused:
-            if refusal is HELD or refusal is HANDED_OVER:
-                codes.append(None)
-                messages.append(None)
-                pauses.append(None if refusal is HELD else 0)
-                continue
-            codes.append(refusal.code)
-            messages.append(refusal.message.replace("\0", "\N{REPLACEMENT CHARACTER}"))
-            pauses.append(int(choose_pause(attempts, self._random).total_seconds() * 1000))
+            counts = not any(refusal is other for other in (HELD, HANDED_OVER, POSTPONED))
+            codes.append(refusal.code if counts else None)
+            messages.append(refusal.message.replace("\0", "\N{REPLACEMENT CHARACTER}") if counts else None)
+            pauses.append(self._choose_pause(refusal, attempts))
         return [codes, messages, pauses]
+
+    def _choose_pause(self, refusal: Refusal, attempts: int) -> int | None:
+        """Returns the milliseconds until the next attempt, or None for an event that waits behind another event."""
+        if refusal is HELD:
+            return None
+        if refusal is HANDED_OVER:
+            return 0
+        pause = choose_pause(1 if refusal is POSTPONED else attempts, self._random)
+        return int(pause.total_seconds() * 1000)
 
     def _end(self, failures: Sequence[Failure]) -> None:
         """Sends the records of failed deliveries. An event without a failure queue is dropped, and so is a record that
@@ -428,6 +444,10 @@ class EventStep:
 
 def hand_over(shipment: Shipment) -> Refusal:
     return HELD if shipment.subscriber.is_fifo and find_order(shipment) is not None else HANDED_OVER
+
+
+def count_attempts(earlier: int, refusal: Refusal) -> int:
+    return earlier if refusal is POSTPONED else earlier + 1
 
 
 def find_order(shipment: Shipment) -> Order:

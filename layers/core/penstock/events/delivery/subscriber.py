@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct, convert
 
 from penstock.aws.arn import parse_queue_arn
+from penstock.events.expressions.syntax import find_source, list_expressions, read_text
 from penstock.events.shapes import RetryPolicy
 from penstock.postgres.statement import JsonObject
 from penstock.postgres.statements.event_delivery import EventSubscriberRow
@@ -23,6 +24,7 @@ INTERNAL_ERROR: Final = "INTERNAL_SERVER_ERROR"
 PARAMETERS: Final = ("SqsParameters", "SnsParameters", "EventBusV2Parameters", "LambdaParameters")
 LOOP_DETECTED: Final = "LOOP_DETECTED"
 """The errorCode of an event that has passed its target before. No attempt follows."""
+NOT_TRANSFORMED: Final = "INPUT_TRANSFORMATION_FAILURE"
 
 
 class Refusal(Struct, frozen=True):
@@ -42,7 +44,9 @@ class Subscriber(Struct):
     `replays_until` is the creation of a subscriber that started in the past, or the time of its last move. `filters`
     is its FilterConfiguration, if it has one. `parameters` are the members of each message besides its text, by AWS's
     names, or the parameters of another target. `carrier` sends to a target outside the database
-    (queue.event_subscriber), in batches.
+    (queue.event_subscriber), in batches. `transformer` is the source of the transformer's expression. `sources` has
+    this expression and those of the parameters. `result` is the JSON for one event, in the copy of the subscriber that
+    has the results for this event.
     """
 
     subscriber_id: int
@@ -64,6 +68,13 @@ class Subscriber(Struct):
     batch_window_seconds: int = 0
     starts_at: float = 0.0
     ends_at: float = float("inf")
+    transformer: str | None = None
+    sources: tuple[str, ...] = ()
+    result: str | None = None
+
+    @property
+    def is_raw(self) -> bool:
+        return not self.with_metadata and self.transformer is None
 
     @property
     def delivery_types(self) -> tuple[str, ...]:
@@ -87,12 +98,16 @@ class Subscriber(Struct):
 
     def build_text(self, event: Event) -> str:
         """Returns what the target receives. Raises UnicodeDecodeError if the payload is not text."""
+        if self.result is not None:
+            return read_text(self.result)
         if self.with_metadata:
             return event.build_text_with_metadata(self.delivery_type(event))
         return event.text
 
     def build_json(self, event: Event) -> str:
         """Returns what a target receives that reads JSON. Raises UnicodeDecodeError."""
+        if self.result is not None:
+            return self.result
         text = self.build_text(event)
         return msgspec.json.encode(text).decode() if event.is_binary and not self.with_metadata else text
 
@@ -122,6 +137,9 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
     invoke = configuration["InvokeConfiguration"]
     batches = configuration.get("BatchConfiguration") or {}
     start = configuration.get("PointInTimeConfiguration") or {}
+    transformer = (configuration["Transformer"].get("JsonataConfiguration") or {}).get("Expression")
+    parameters = next((invoke[name] for name in PARAMETERS if invoke.get(name)), {})
+    found = [source for _, source in list_expressions([transformer, parameters])]
     return Subscriber(
         row.subscriber_id,
         row.arn,
@@ -132,7 +150,7 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
         with_metadata=configuration["Transformer"]["Type"] == "WITH_METADATA",
         retries=convert(configuration["RetryPolicy"], RetryPolicy),
         dead_letter_arn=(configuration.get("OnFailureConfiguration") or {}).get("Arn"),
-        parameters=next((invoke[name] for name in PARAMETERS if invoke.get(name)), {}),
+        parameters=parameters,
         filters=configuration.get("FilterConfiguration"),
         replays_until=row.moved_at or (row.created_at if start else None),
         is_fifo=row.type == "FIFO",
@@ -142,6 +160,8 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
         batch_window_seconds=batches.get("MaxBatchWindowInSeconds") or 0,
         starts_at=(start.get("StartingPoint") or 0.0) if row.moved_to is None else row.moved_to.timestamp(),
         ends_at=start.get("EndPoint") or float("inf"),
+        transformer=None if transformer is None else find_source(transformer),
+        sources=tuple(dict.fromkeys(found)),
     )
 
 

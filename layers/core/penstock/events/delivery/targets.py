@@ -24,7 +24,7 @@ from penstock.sqs.types import SendMessageBatchRequestEntry
 from penstock.sqs.validation import check_message_body
 
 from .forwarding import forward
-from .subscriber import Refusal, Shipment
+from .subscriber import NOT_TRANSFORMED, Refusal, Shipment
 
 BATCH: Final = 10
 """The most messages of PublishBatch."""
@@ -33,7 +33,7 @@ CALL_BYTES: Final = 4 << 20
 call, its payloads could exceed QUEUE_DATABASE_CALL_TIMEOUT_MS and the memory of a Lambda function."""
 REFUSALS: Final = {"QueueDoesNotExist": "RESOURCE_NOT_FOUND", "MessageTooLong": "REQUEST_TOO_LARGE"}
 INVALID: Final = "CUSTOMER_VALIDATION"
-NOT_TEXT: Final = Refusal("INPUT_TRANSFORMATION_FAILURE", "The payload is not UTF-8.")
+NOT_TEXT: Final = Refusal(NOT_TRANSFORMED, "The payload is not UTF-8.")
 
 
 class Targets:
@@ -93,12 +93,10 @@ class Targets:
             request = sns.PublishBatchRequest(subscriber.target_arn, entries)
             context = build_publisher_context(topic, self._environment)
             result = drivers.run(publish_batch(request, context), self._calls)
-        except (AwsError, UnicodeDecodeError) as error:
+        except (AwsError, UnicodeDecodeError, ValidationError) as error:
             if len(shipments) > 1:
                 return [refusal for shipment in shipments for refusal in self._publish([shipment])]
-            return [Refusal(find_code(error), error.message) if isinstance(error, AwsError) else NOT_TEXT]
-        except ValidationError as error:
-            return [Refusal(INVALID, str(error))] * len(shipments)
+            return [describe_fault(error)]
         refused = {entry.id: Refusal(INVALID, entry.message or entry.code) for entry in result.failed}
         return [refused.get(str(n)) for n in range(len(shipments))]
 
@@ -147,6 +145,13 @@ def build_publication(entry_id: str, shipment: Shipment) -> sns.PublishBatchRequ
 
 def build_refusal(error: str, detail: str | None) -> Refusal:
     return Refusal(REFUSALS.get(error, INVALID), error if detail is None else f"{error}: {detail}")
+
+
+def describe_fault(error: AwsError | UnicodeDecodeError | ValidationError) -> Refusal:
+    if isinstance(error, AwsError):
+        return Refusal(find_code(error), error.message)
+    # A ValidationError is a parameter that has no valid value.
+    return Refusal(INVALID, str(error)) if isinstance(error, ValidationError) else NOT_TEXT
 
 
 def find_code(error: AwsError) -> str:
