@@ -138,7 +138,7 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
     batches = configuration.get("BatchConfiguration") or {}
     start = configuration.get("PointInTimeConfiguration") or {}
     transformer = (configuration["Transformer"].get("JsonataConfiguration") or {}).get("Expression")
-    parameters = next((invoke[name] for name in PARAMETERS if invoke.get(name)), {})
+    parameters: JsonObject = next((invoke[name] for name in PARAMETERS if invoke.get(name)), {})
     found = [source for _, source in list_expressions([transformer, parameters])]
     return Subscriber(
         row.subscriber_id,
