@@ -131,7 +131,7 @@ with open as materialized (
         and unbounded following))
 update queue.event_retry r set due_at = clock_timestamp()
 from open o
-where r.retry_id = o.retry_id and o.due_at < 'infinity' and o.due_at > clock_timestamp()
+where r.retry_id = o.retry_id and o.due_at < 'infinity' and o.due_at > (select clock_timestamp())
     and o.n <= o.events / o.batch_size * o.batch_size
 $$;
 

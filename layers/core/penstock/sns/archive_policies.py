@@ -9,7 +9,6 @@ AWS does not publish error texts for the policies, so the texts are Penstock's.
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from penstock.aws.json_text import decode_json
 from penstock.aws.sns_arn import TopicArn
@@ -70,7 +69,7 @@ def build_archive_error() -> InvalidParameter:
     return InvalidParameter.named(f"{REPLAY}: the topic has no {ARCHIVE}")
 
 
-def _read(name: str, text: str, members: tuple[str, ...]) -> dict[str, Any]:
+def _read(name: str, text: str, members: tuple[str, ...]) -> dict[str, object]:
     policy = _decode(text)
     if not isinstance(policy, dict):
         raise InvalidParameter.named(f"{name}: failed to parse JSON.")
