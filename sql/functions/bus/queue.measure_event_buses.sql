@@ -26,7 +26,7 @@ begin
                 coalesce(greatest(0, extract(epoch from clock_timestamp() - s.lag_since)), 0))) v (name, value)),
     gone as (
         delete from queue.reading r
-        where (r.name like 'bus\_%' or r.name like 'subscriber\_%')
+        where (starts_with(r.name, 'bus_') or starts_with(r.name, 'subscriber_'))
             and not exists (select from found f where f.name = r.name and f.label = r.label))
     insert into queue.reading (name, label, value) select f.name, f.label, f.value from found f
     on conflict (name, label) do update set value = excluded.value;

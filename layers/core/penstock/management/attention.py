@@ -244,12 +244,12 @@ def rank_harm(concern: Concern) -> int:
 
 
 def list_dead(judged: Judged) -> list[str]:
-    """Returns the names of the dead-letter queues with messages, in the order of what needs attention."""
+    """Returns the names of the dead-letter queues with messages, in the order of the concerns."""
     return [one.name for one in find_concerns(judged.queues) if one.kind == Kind.DEAD_LETTERS.value]
 
 
 def list_troubled(judged: Judged) -> list[str]:
-    """Returns the names of the queues that are not healthy, in the order of what needs attention."""
+    """Returns the names of the queues that are not healthy, in the order of the concerns."""
     concerns = (concern.name for concern in find_concerns(judged.queues))
     unhealthy = (queue.row.name or "" for queue in judged.queues if queue.seen.verdict.kind not in HEALTHY)
     return list(dict.fromkeys([*concerns, *unhealthy]))

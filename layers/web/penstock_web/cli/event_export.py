@@ -6,7 +6,8 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 import msgspec
@@ -49,7 +50,7 @@ def export_events(client: RestClient, path: str, wanted: Mapping[str, str | None
     return number
 
 
-def _build_schema(arrow: Any) -> pa.Schema:
+def _build_schema(arrow: ModuleType) -> pa.Schema:
     text = arrow.string()
     return arrow.schema([
         ("id", text), ("sequence_number", text), ("published_at", arrow.timestamp("ms", "UTC")), ("content_type", text),

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable
 from math import floor
 from random import Random
-from typing import Any, Final
+from typing import Final
 from uuid import uuid4
 
 from penstock.aws.json_text import decode_json
@@ -62,7 +62,7 @@ def refuse_eval(*_: object) -> object:
     raise ValueError("$eval is not supported")
 
 
-FUNCTIONS: Final[dict[str, tuple[Callable[..., Any], str | None]]] = {
+FUNCTIONS: Final[dict[str, tuple[Callable[..., object], str | None]]] = {
     "hash": (hash_text, "<ss:s>"),
     "parse": (parse_json, "<s:x>"),
     "partition": (split_array, "<an:a>"),
