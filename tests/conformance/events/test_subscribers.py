@@ -92,7 +92,7 @@ REFUSED: list[tuple[str, Callable[[str], dict[str, Any]], str]] = [
     (CHOICE, lambda _: {"Transformer": {"JsonataConfiguration": {"Expression": "{% 1 %}"}}}, "must not be provided"),
     (MODEL, lambda _: {"Transformer": {"Type": "JSONATA", "JsonataConfiguration": {"Expression": "1"}}}, "pattern"),
     (GUIDE, lambda _: {"Transformer": {"Type": "JSONATA", "JsonataConfiguration": {"Expression": "{% 1 + %}"}}},
-     "Transformer.JsonataConfiguration.Expression is not valid JSONata at character 6: S0207"),
+     "Transformer.JsonataConfiguration.Expression is not valid JSONata at character 7: S0207"),
     (GUIDE, lambda _: target(QUEUE, SqsParameters={"MessageGroupId": "{% $f( %}"}),
      "InvokeConfiguration.SqsParameters.MessageGroupId is not valid JSONata"),
     (CHOICE, lambda _: target(FUNCTION, LambdaParameters={"Qualifier": "{% 'v1' %}"}), "cannot be an expression"),
