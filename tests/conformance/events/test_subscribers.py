@@ -95,7 +95,6 @@ REFUSED: list[tuple[str, Callable[[str], dict[str, Any]], str]] = [
      "Transformer.JsonataConfiguration.Expression is not valid JSONata at character 7: S0207"),
     (GUIDE, lambda _: target(QUEUE, SqsParameters={"MessageGroupId": "{% $f( %}"}),
      "InvokeConfiguration.SqsParameters.MessageGroupId is not valid JSONata"),
-    (CHOICE, lambda _: target(FUNCTION, LambdaParameters={"Qualifier": "{% 'v1' %}"}), "cannot be an expression"),
     (MODEL, lambda _: {"Type": "ORDERED"}, "enum value set: [FIFO, UNORDERED]"),
     (SKILL, lambda _: {"StartingPosition": "POINT_IN_TIME"},
      "PointInTimeConfiguration is required when StartingPosition is POINT_IN_TIME"),
