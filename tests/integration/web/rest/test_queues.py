@@ -102,11 +102,11 @@ def test_messages_without_a_source_queue_need_a_destination(moving: httpx.Client
     """ "All messages sent directly to a dead-letter queue" have no source ("StartMessageMoveTask", API reference)."""
     moving.post("/v1/queues", json={"name": "direct"}).raise_for_status()
     ids = moving.post("/v1/queues/direct/messages", json=[{"message": 1}, {"message": 2}]).json()["ids"]
-    for selection in ({"filter": {}}, {"ids": ids[:1]}):
+    selections: list[tuple[dict[str, object], str]] = [({"filter": {}}, "2 of 2"), ({"ids": ids[:1]}, "1 of 1")]
+    for selection, number in selections:
         refused = moving.post("/v1/queues/direct/moves", json={**selection, "canary": 1})
         assert refused.status_code == 400
-        number = f"{2 if 'filter' in selection else 1} of {2 if 'filter' in selection else 1} message"
-        assert number in refused.json()["error"]["message"]
+        assert f"{number} message" in refused.json()["error"]["message"]
         assert "Choose the queue to which they move (to)." in refused.json()["error"]["message"]
     assert moving.get("/v1/queues/direct/moves").json() == {"moves": []}
     assert depth(moving, "direct") == 2
