@@ -239,10 +239,10 @@ def expected_concerns(now: datetime) -> list[tuple[str, str, str, datetime | Non
         ("stalled", "bad", "stopped", now - 10 * MINUTE, 200),
         ("given_up", "bad", "https://a.test/hook", now - 40 * MINUTE, 3),
         ("falling_behind", "warn", "behind", now - 20 * MINUTE, 3600),
-        ("dead_letters", "warn", "dead-letters", now - 20 * MINUTE, 5),
         ("messages_expire", "warn", "draining", now - 5 * MINUTE, 50),
-        ("endpoint_fails", "warn", "https://b.test", now - 30 * MINUTE, 0),
+        ("dead_letters", "warn", "dead-letters", now - 20 * MINUTE, 5),
         ("endpoint_fails", "warn", "https://d.test", now - 10 * MINUTE, 4),
+        ("endpoint_fails", "warn", "https://b.test", now - 30 * MINUTE, 0),
         ("endpoint_paused", "info", "https://c.test", now - 30 * MINUTE, 0),
     ]
 
