@@ -4,8 +4,8 @@
 --   `p_content_types` has the values of queue.event.content_type.
 --   `p_deduplication_ids` and `p_content_hashes` (SHA-256) are null for events without deduplication. The id takes
 --     precedence over the hash.
---   `p_is_application` is true in an application's transaction, which can stay open.
 --   `p_passed` has the ARNs of the buses that forwarded the event, separated by blanks.
+--   `p_is_application` is true in an application's transaction, which can stay open.
 -- Returns a row for each event:
 --   `n` is the position of the event, from 1.
 --   `number` is the sequence number. A duplicate has the event id and the number of the original.
@@ -20,7 +20,7 @@ create or replace function queue.put_bus_events(
     p_bus text, p_account text, p_event_ids uuid[], p_content_types smallint[], p_data bytea[],
     p_metadata jsonb[] default null, p_sources text[] default null, p_detail_types text[] default null,
     p_groups text[] default null, p_deduplication_ids text[] default null, p_content_hashes bytea[] default null,
-    p_is_application boolean default false, p_passed text[] default null)
+    p_passed text[] default null, p_is_application boolean default false)
 returns table (n int, event_id uuid, number bigint, is_duplicate boolean, error text)
 language plpgsql as $$
 #variable_conflict use_column

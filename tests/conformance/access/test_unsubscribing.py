@@ -120,12 +120,18 @@ def roots(message: Mapping[str, str], *names: str) -> set[str]:
     return {message[name].partition("//")[0] + "//" + message[name].split("/")[2] for name in names}
 
 
+def own_root(sns: Sns) -> str:
+    """Returns the address that links have without QUEUE_BASE_URL: a container that listens on a loopback address has
+    its own address."""
+    return sns.sqs.endpoint_url if sns.sqs.deployment == "container" else "http://localhost:9324"
+
+
 @pytest.mark.parametrize(
     ("settings", "host", "root"),
     [
-        (SIGV4, "evil.example", "http://localhost:9324"),
-        (SIGV4, "169.254.169.254", "http://localhost:9324"),
-        ({**SIGV4, "QUEUE_TRUST_FORWARDED": "true"}, "evil.example", "http://localhost:9324"),
+        (SIGV4, "evil.example", ""),
+        (SIGV4, "169.254.169.254", ""),
+        ({**SIGV4, "QUEUE_TRUST_FORWARDED": "true"}, "evil.example", ""),
         ({**SIGV4, "QUEUE_BASE_URL": "https://q.example.com"}, "evil.example", "https://q.example.com"),
         ({**SIGV4, "QUEUE_ALLOWED_HOSTS": "q.example.com"}, "q.example.com", "http://q.example.com"),
     ],
@@ -142,7 +148,7 @@ def test_a_reader_of_a_link_does_not_choose_the_next_one(
     response = client_setup.get(f"{signed.sqs.endpoint_url}/?{query}", headers=headers)
     assert response.status_code == 200, response.text
     message = confirmation(signed, to, "UnsubscribeConfirmation")
-    assert roots(message, *LINKS) == {root}
+    assert roots(message, *LINKS) == {root or own_root(signed)}
     assert "evil" not in str(message)
 
 
@@ -159,7 +165,7 @@ def test_a_publisher_does_not_choose_the_link_by_the_host_that_it_signs(
     response = client_setup.post(owner.sqs.endpoint_url, content=body, headers={**dict(asked.headers.items()), **EVIL})
     assert response.status_code == 200, response.text
     message = owner.notification(url)
-    assert roots(message, "SigningCertURL", "UnsubscribeURL") == {"http://localhost:9324"}
+    assert roots(message, "SigningCertURL", "UnsubscribeURL") == {own_root(owner)}
 
 
 @pytest.mark.parametrize(

@@ -380,7 +380,7 @@ def test_a_function_polls_for_what_comes_meanwhile(
 PACKAGES = {"fastapi", "starlette", "mangum", "pydantic", "uvloop", "penstock_web"}
 LATER = {"croniter", "cron_descriptor", "cryptography", "aws_lambda_powertools", "aws_xray_sdk", "boto3", "botocore"}
 # Maps each function to the modules that only this function may import at its start.
-NEEDED = {"deliver": {"httptools"}, "poll_mappings": {"httptools"}}
+NEEDED = {name: {"httptools"} for name in ("deliver", "deliver_events", "poll_mappings")}
 NAMES = sorted(
     ".".join(file.relative_to(FUNCTIONS).with_suffix("").parts)
     for file in FUNCTIONS.rglob("*.py")

@@ -9,7 +9,7 @@ import termios
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from select import select
+from select import POLLIN, poll
 from typing import Any
 
 SECONDS = 30.0
@@ -26,8 +26,10 @@ class Terminal:
         """Waits until the program shows a text. Returns everything that the program has shown since the last wait."""
         found, deadline = b"", time.monotonic() + SECONDS
         while text.encode() not in found:
-            ready, _, _ = select([self._ours], [], [], max(0, deadline - time.monotonic()))
-            assert ready, f"{text!r} is missing in {found[-4_000:]!r}"
+            # A process of pytest can have over 1,024 open files, which select() does not support.
+            poller = poll()
+            poller.register(self._ours, POLLIN)
+            assert poller.poll(max(0, deadline - time.monotonic()) * 1000), f"{text!r} is missing in {found[-4_000:]!r}"
             found += os.read(self._ours, 65_536)
         return found.decode()
 

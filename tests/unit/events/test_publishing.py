@@ -56,7 +56,7 @@ def answer(effect: Call[Any]) -> list[Any]:
     """Returns the rows of the database in which BUS is the only bus, and no event is a duplicate."""
     if effect.statement is not PUT_BUS_EVENTS:
         return [BusRow(STORED)] if effect.arguments == (BUS,) else []
-    arn, account, *columns = cast("tuple[Any, ...]", effect.arguments)
+    arn, account, *columns, _ = cast("tuple[Any, ...]", effect.arguments)
     assert account == ACCOUNT
     ids = cast("list[bytes]", columns[0])
     error = None if arn == BUS else "ResourceNotFound"
@@ -71,7 +71,7 @@ def publish(action: str, *entries: Members, **more: Any) -> Published:
         effect = next(operation)
         while True:
             if effect.statement is PUT_BUS_EVENTS:
-                stored = [BusEvent(*columns) for columns in zip(*effect.arguments[2:], strict=True)]
+                stored = [BusEvent(*columns) for columns in zip(*effect.arguments[2:-1], strict=True)]
             effect = operation.send(answer(effect))
     except StopIteration as end:
         return Published(end.value, stored)

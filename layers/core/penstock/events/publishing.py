@@ -239,7 +239,7 @@ def _store(arn: str, valid: Sequence[BusEvent], context: Context) -> Operation[l
         yield from stored.read_bus(arn, context)
         return []
     columns = transpose(valid, len(BusEvent.__annotations__))
-    rows = yield from Call(PUT_BUS_EVENTS, (arn, context.account_id, *columns))
+    rows = yield from Call(PUT_BUS_EVENTS, (arn, context.account_id, *columns, None))
     stored.raise_error(next((row.error for row in rows if row.error is not None), None), arn)
     return sorted(rows)
 

@@ -246,7 +246,7 @@ def rate_dead_letters(verdict: Verdict) -> Level:
 
 
 def rank_badness(verdict: Verdict) -> tuple[int, int, int]:
-    """Returns the sort key of lists of queues, as of what needs attention: the most severe first, then the largest
+    """Returns the sort key of lists of queues, as of concerns: the most severe first, then the largest
     backlog. Queues that need no attention follow in the order of their kinds.
     """
     level = find_level(verdict)

@@ -206,6 +206,7 @@ SNS_ERRORS: dict[str, type[SnsError]] = {
         TagLimitExceeded, Throttled, TopicEmptyBatchRequest, TopicTooManyEntriesInBatchRequest,
         TopicBatchEntryIdsNotDistinct, TopicInvalidBatchEntryId, TopicBatchRequestTooLong, EndpointDisabled,
         PlatformApplicationDisabled, OptedOut, UserError, Verification, InternalError,
+        InvalidState,
     )
 }  # fmt: skip
 

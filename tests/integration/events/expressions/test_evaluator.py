@@ -17,7 +17,7 @@ import pytest
 
 from penstock.events.expressions import evaluator as evaluators
 from penstock.events.expressions.evaluator import Evaluator, ExpressionsUnavailableError
-from penstock.events.expressions.protocol import Answer
+from penstock.events.expressions.protocol import Response
 
 # "Simple Queries" of the JSONata documentation
 PERSON = {
@@ -75,7 +75,7 @@ def evaluator() -> Evaluator:
     return Evaluator()
 
 
-def evaluate(evaluator: Evaluator, *sources: str, document: Any = DOCUMENT) -> Answer:
+def evaluate(evaluator: Evaluator, *sources: str, document: Any = DOCUMENT) -> Response:
     (answer,) = evaluator.evaluate(sources, [json.dumps(document).encode()], 30.0, 1 << 20)
     return answer
 
@@ -85,7 +85,7 @@ def evaluate(evaluator: Evaluator, *sources: str, document: Any = DOCUMENT) -> A
 def test_a_documented_expression_has_its_documented_result(
     evaluator: Evaluator, source: str, result: str | None
 ) -> None:
-    assert evaluate(evaluator, f"($p := $events.Data; {source})") == Answer([result])
+    assert evaluate(evaluator, f"($p := $events.Data; {source})") == Response([result])
 
 
 def test_an_expression_reads_the_metadata_of_the_event(evaluator: Evaluator) -> None:
@@ -174,14 +174,14 @@ REGEX = "$match($events.Data.s, /^(a+)+$/) ~> $count()"
 )
 def test_a_hostile_expression_fails_alone(evaluator: Evaluator, source: str, text: str) -> None:
     assert text in (evaluate(evaluator, source).error or "")
-    assert evaluate(evaluator, "1") == Answer(["1"])
+    assert evaluate(evaluator, "1") == Response(["1"])
 
 
 def test_an_endless_evaluation_ends_after_a_second_and_the_next_event_is_evaluated(evaluator: Evaluator) -> None:
     documents = [json.dumps({"Data": {"s": text}}).encode() for text in ("a" * 40 + "!", "aaa")]
     answers = evaluator.evaluate([REGEX], documents, 30.0, 1 << 20)
     assert ["D1012" in (answer.error or "") for answer in answers] == [True, False]
-    assert answers[1] == Answer(["1"])
+    assert answers[1] == Response(["1"])
 
 
 def test_an_expression_that_takes_the_memory_ends_only_its_process(evaluator: Evaluator) -> None:
@@ -189,13 +189,13 @@ def test_an_expression_that_takes_the_memory_ends_only_its_process(evaluator: Ev
     source = "$events.Data = 1 ? 1 : $count($map([1..100], function($n) { $pad('', 9000000, 'a') & $n }))"
     answers = evaluator.evaluate([source], [b'{"Data":0}', b'{"Data":1}'], 30.0, 1 << 20)
     assert answers[0].error in (evaluators.TOO_LARGE, evaluators.TOO_LONG)
-    assert answers[1:] == [Answer(["1"])]
+    assert answers[1:] == [Response(["1"])]
 
 
 def test_the_evaluator_stops_when_its_time_or_its_bytes_are_used_up(evaluator: Evaluator) -> None:
     documents = [b'{"Data":1}'] * 3
     assert evaluator.evaluate(["$events.Data"], documents, 0.0, 1 << 20) == []
-    assert evaluator.evaluate(["$events.Data"], documents, 30.0, 1) == [Answer(["1"])]
+    assert evaluator.evaluate(["$events.Data"], documents, 30.0, 1) == [Response(["1"])]
 
 
 def test_without_the_library_expressions_are_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:

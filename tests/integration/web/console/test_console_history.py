@@ -260,7 +260,7 @@ def test_late_and_missed_occurrences_are_shown(calendar: Calendar) -> None:
     assert '<span class="badge warn">due</span>' in days(page)[0]
     assert "there is no queue &lt;x&gt;" in page
     listed = calendar.browser.get("/console/schedules").text
-    assert '<span class="badge warn">late</span>' in listed
+    assert '<span class="badge bad">late</span>' in listed
     assert "due for" in listed
     found = calendar.browser.http.get("/v1/schedules").json()
     assert json.dumps(found).count('"late"') == 1

@@ -296,7 +296,7 @@ def test_a_service_starts_with_a_file(
 ) -> None:
     """The service becomes ready after it has applied the file."""
     with running("--file", str(file), DATABASE_URL=dsn) as service:
-        assert service.lines[:2] == ["9 changes made by --file", f"penstock ready on {service.address}"]
+        assert service.lines[:2] == ["11 changes made by --file", f"penstock ready on {service.address}"]
         monkeypatch.setenv("PENSTOCK_ENDPOINT", service.address)
         assert main(["apply", "-f", str(file)]) == 0
         assert capsys.readouterr().out == "nothing to do\n"

@@ -148,7 +148,7 @@ BY_NAME: dict[str, Callable[[Setup, str], Asked]] = {
     "send": at_queue("POST", "/messages", FORGED), "send a list": at_queue("POST", "/messages", [FORGED, FORGED]),
     "receive": at_queue("GET", "/messages"), "peek": at_queue("GET", "/messages/peek?state=visible"),
     "search": at_queue("POST", "/messages/search", {}), "failures": at_queue("GET", "/failures"),
-    "move": at_queue("POST", "/moves", {"filter": {}}), "moves": at_queue("GET", "/moves"),
+    "move": at_queue("POST", "/moves", {"filter": {}, "to": "NAME"}), "moves": at_queue("GET", "/moves"),
     "describe": at_queue("GET"), "archive": at_queue("GET", "/archive"), "metrics": at_queue("GET", "/metrics"),
     "minutes": at_queue("GET", "/minutes"),
     "bindings": at_queue("GET", "/subscriptions"),

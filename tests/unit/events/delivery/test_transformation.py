@@ -10,7 +10,7 @@ import pytest
 from penstock.events.delivery.event import ContentType, Event
 from penstock.events.delivery.subscriber import Shipment, Subscriber
 from penstock.events.delivery.transformation import POSTPONED, STEP_SECONDS, Transformation
-from penstock.events.expressions.protocol import Answer
+from penstock.events.expressions.protocol import Response
 from penstock.events.shapes import RetryPolicy
 
 NOW = datetime.now(UTC)
@@ -18,20 +18,22 @@ EVENT = Event(1, NOW, uuid4(), ContentType.JSON, b"1")
 
 
 class Evaluator:
-    """Takes the seconds of an expression from its text. Answers one event after the time is over, and all before."""
+    """Takes the seconds of an expression from its text. Responses one event after the time is over, and all before."""
 
     def __init__(self) -> None:
         self.now = 0.0
         self.order: list[str] = []
 
-    def evaluate(self, sources: Sequence[str], documents: Sequence[bytes], seconds: float, _bytes: int) -> list[Answer]:
+    def evaluate(
+        self, sources: Sequence[str], documents: Sequence[bytes], seconds: float, _bytes: int
+    ) -> list[Response]:
         self.order.append(sources[0])
         count = 0
         end = self.now + seconds
         while count < len(documents) and self.now < end:
             self.now += float(sources[0])
             count += 1
-        return [Answer(['"x"'])] * count
+        return [Response(['"x"'])] * count
 
 
 def ship(number: int, source: str | None, count: int) -> list[Shipment]:

@@ -12,7 +12,7 @@ from penstock.calls import transpose
 from penstock.drivers import StatementExecutor
 from penstock.events.publishing import MAX_BYTES, hash_content
 from penstock.events.shapes import MetadataKey, MetadataValue, PutEventsSystemMetadata
-from penstock.postgres.statements.event_buses import FORWARD_BUS_EVENTS, BusEvent
+from penstock.postgres.statements.event_buses import PUT_BUS_EVENTS, BusEvent
 
 from .subscriber import LOOP_DETECTED, NOT_TRANSFORMED, Refusal, Shipment
 
@@ -39,7 +39,7 @@ def forward(shipments: Sequence[Shipment], calls: StatementExecutor) -> list[Ref
         if isinstance(event, BusEvent)
     ]
     columns = transpose(accepted, len(BusEvent.__annotations__))
-    rows = calls.call(FORWARD_BUS_EVENTS, [subscriber.target_arn, subscriber.account_id, *columns, passed])
+    rows = calls.call(PUT_BUS_EVENTS, [subscriber.target_arn, subscriber.account_id, *columns, passed])
     is_missing = any(row.error is not None for row in rows)
     missing = Refusal("RESOURCE_NOT_FOUND", f"The event bus {subscriber.target_arn} does not exist.")
     return [event if isinstance(event, Refusal) else missing if is_missing else None for event in built]

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from penstock.events.expressions.evaluator import Evaluator, ExpressionsUnavailableError
-from penstock.events.expressions.protocol import Answer
+from penstock.events.expressions.protocol import Response
 from penstock.events.expressions.syntax import TransformationError, check_result, fill_in
 
 from .subscriber import INTERNAL_ERROR, NOT_TRANSFORMED, Refusal, Shipment, Subscriber
@@ -70,10 +70,10 @@ class Transformation:
             return []
         documents = [event.build_document(subscriber.delivery_type(event)) for _, event in shipments]
         try:
-            answers = self._evaluator.evaluate(subscriber.sources, documents, seconds, max_bytes)
+            responses = self._evaluator.evaluate(subscriber.sources, documents, seconds, max_bytes)
         except ExpressionsUnavailableError as error:
             return [Refusal(INTERNAL_ERROR, str(error))] * len(shipments)
-        return [apply(subscriber, answer) for answer in answers]
+        return [apply(subscriber, response) for response in responses]
 
     def _note_cost(self, number: int, seconds: float) -> None:
         if len(self._costs) >= KEPT_COSTS:
@@ -81,11 +81,11 @@ class Transformation:
         self._costs[number] = seconds
 
 
-def apply(subscriber: Subscriber, answer: Answer) -> Subscriber | Refusal:
+def apply(subscriber: Subscriber, response: Response) -> Subscriber | Refusal:
     """Returns the subscriber for one event, whose parameters and result are those of the event."""
-    if answer.error is not None:
-        return Refusal(NOT_TRANSFORMED, answer.error)
-    results = dict(zip(subscriber.sources, answer.results, strict=True))
+    if response.error is not None:
+        return Refusal(NOT_TRANSFORMED, response.error)
+    results = dict(zip(subscriber.sources, response.results, strict=True))
     try:
         parameters = fill_in(subscriber.parameters, results)
         result = None if subscriber.transformer is None else check_result(results[subscriber.transformer])

@@ -10,7 +10,7 @@ from penstock.effects import Ask, Operation
 from penstock.events.errors import InternalException, InvalidInputException
 
 from .evaluator import Evaluator, ExpressionsUnavailableError
-from .protocol import Answer
+from .protocol import Response
 from .syntax import list_expressions
 
 BEGIN = len("{%")
@@ -32,7 +32,7 @@ def check_expressions(configuration: Mapping[str, object], context: Context) -> 
         raise InvalidInputException(f"{found[fault.failed][0]} is not valid JSONata{place}: {fault.error}")
 
 
-def _find_fault(evaluator: Evaluator, sources: list[str]) -> Answer | None:
+def _find_fault(evaluator: Evaluator, sources: list[str]) -> Response | None:
     try:
         return evaluator.find_fault(sources)
     except ExpressionsUnavailableError as error:

@@ -12,11 +12,11 @@ from weakref import finalize
 
 import msgspec
 
-from .protocol import MAX_MEMORY_MB, SECONDS, Answer, Job, pack, split_frame
+from .protocol import MAX_MEMORY_MB, SECONDS, Job, Response, pack, split_frame
 
 START_SECONDS: Final = 20.0
-ANSWER_SECONDS: Final = 2 * SECONDS
-"""How long the evaluator waits for an answer. Some steps of an evaluation do not look at the clock."""
+RESPONSE_SECONDS: Final = 2 * SECONDS
+"""How long the evaluator waits for a response. Some steps of an evaluation do not look at the clock."""
 TOO_LONG: Final = f"The expressions did not end within {SECONDS:g} second."
 MEMORY_MB: Final = min(MAX_MEMORY_MB, int(os.environ.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "1024")) // 4)
 TOO_LARGE: Final = f"The expressions need more than {MEMORY_MB} MiB of memory, or too many nested calls."
@@ -28,7 +28,7 @@ class ExpressionsUnavailableError(Exception):
 
 
 class _StoppedError(Exception):
-    """The process has ended or does not answer. The text is the reason."""
+    """The process has ended or does not respond. The text is the reason."""
 
 
 class Evaluator:
@@ -40,47 +40,47 @@ class Evaluator:
         self._process: subprocess.Popen[bytes] | None = None
         self._end: Callable[[], object] = int
         self._buffer = bytearray()
-        self._answers = msgspec.msgpack.Decoder(Answer)
+        self._responses = msgspec.msgpack.Decoder(Response)
 
-    def find_fault(self, sources: Sequence[str]) -> Answer | None:
+    def find_fault(self, sources: Sequence[str]) -> Response | None:
         """Returns the first fault in the syntax of expressions. Raises ExpressionsUnavailableError."""
         with self._lock:
             try:
                 self._send(Job(list(sources), []))
-                answer = self._read_answer()
+                response = self._read_response()
             except _StoppedError as error:
                 self._close()
-                answer = Answer(error=str(error))
-        return None if answer.error is None else answer
+                response = Response(error=str(error))
+        return None if response.error is None else response
 
     def evaluate(
         self, sources: Sequence[str], documents: Sequence[bytes], seconds: float, max_bytes: int
-    ) -> list[Answer]:
-        """Returns an answer for each document, from the first one. Later documents have none if the seconds of
+    ) -> list[Response]:
+        """Returns a response for each document, from the first one. Later documents have none if the seconds of
         processor time or the bytes of the results are used up. Raises ExpressionsUnavailableError."""
-        answers: list[Answer] = []
+        responses: list[Response] = []
         deadline = monotonic() + seconds
         with self._lock:
-            while len(answers) < len(documents) and (left := deadline - monotonic()) > 0:
+            while len(responses) < len(documents) and (left := deadline - monotonic()) > 0:
                 try:
-                    self._send(Job(list(sources), list(documents[len(answers) :]), left, max_bytes))
-                    self._collect(answers, len(documents))
+                    self._send(Job(list(sources), list(documents[len(responses) :]), left, max_bytes))
+                    self._collect(responses, len(documents))
                     break
                 except _StoppedError as error:
                     self._close()
-                    answers.append(Answer(error=str(error)))
-        return answers
+                    responses.append(Response(error=str(error)))
+        return responses
 
-    def _collect(self, answers: list[Answer], count: int) -> None:
-        while len(answers) < count:
-            answer = self._read_answer()
-            if answer.ended:
+    def _collect(self, responses: list[Response], count: int) -> None:
+        while len(responses) < count:
+            response = self._read_response()
+            if response.ended:
                 return
-            answers.append(answer)
+            responses.append(response)
 
     # --- the process -------------------------------------------------------------------------------------------------
     def _send(self, job: Job) -> None:
-        """Sends a job to the process, which reads a job completely before it answers."""
+        """Sends a job to the process, which reads a job completely before it responses."""
         process = self._process or self._start()
         assert process.stdin is not None  # noqa: S101 - a pipe
         data = memoryview(pack(job))
@@ -118,8 +118,8 @@ class Evaluator:
         self._end()
         self._process = None
 
-    def _read_answer(self) -> Answer:
-        return self._answers.decode(self._read_frame(ANSWER_SECONDS))
+    def _read_response(self) -> Response:
+        return self._responses.decode(self._read_frame(RESPONSE_SECONDS))
 
     def _read_frame(self, seconds: float) -> bytes:
         process = self._process

@@ -1,6 +1,6 @@
 """The process in which expressions run: `python -m penstock.events.expressions.process MIB`.
 
-It reads jobs from standard input and writes answers to standard output. An expression that needs too much memory, or
+It reads jobs from standard input and writes responses to standard output. An expression that needs too much memory, or
 too many levels of the machine's stack, ends the process. Then `evaluator.py` starts another process.
 """
 
@@ -23,8 +23,8 @@ from .protocol import (
     MAX_STRING_BYTES,
     READY,
     SECONDS,
-    Answer,
     Job,
+    Response,
     pack,
     split_frame,
 )
@@ -34,7 +34,7 @@ _compiled: dict[str, Expression] = {}
 
 
 def main() -> None:
-    """Answers jobs until standard input ends."""
+    """Responses jobs until standard input ends."""
     limit_memory(int(sys.argv[1]))
     write(READY)
     decoder = msgspec.msgpack.Decoder(Job)
@@ -63,25 +63,25 @@ def run(job: Job) -> None:
     fault = find_fault(job.sources)
     if fault is not None or not job.documents:
         for _ in range(max(1, len(job.documents))):
-            write(fault or Answer())
+            write(fault or Response())
         return
     end, left = process_time() + job.seconds, job.max_bytes
     for document in job.documents:
         if process_time() >= end or left <= 0:
-            write(Answer(ended=True))
+            write(Response(ended=True))
             return
-        answer = evaluate(job.sources, document)
-        left -= sum(len(result or "") for result in answer.results)
-        write(answer)
+        response = evaluate(job.sources, document)
+        left -= sum(len(result or "") for result in response.results)
+        write(response)
 
 
-def find_fault(sources: Sequence[str]) -> Answer | None:
+def find_fault(sources: Sequence[str]) -> Response | None:
     """Compiles expressions, and returns the fault of the first one that is not valid."""
     for number, source in enumerate(sources):
         try:
             compile_expression(source)
         except JlensError as error:
-            return Answer(error=describe(error), failed=number, position=error.position)
+            return Response(error=describe(error), failed=number, position=error.position)
     return None
 
 
@@ -97,7 +97,7 @@ def compile_expression(source: str) -> Expression:
     return known
 
 
-def evaluate(sources: Sequence[str], document: bytes) -> Answer:
+def evaluate(sources: Sequence[str], document: bytes) -> Response:
     """Evaluates expressions. `$now()` and `$millis()` are equal in all of them."""
     now, deadline = int(time() * 1000), monotonic() + SECONDS
     results: list[str | None] = []
@@ -118,8 +118,8 @@ def evaluate(sources: Sequence[str], document: bytes) -> Answer:
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - errors of functions keep their types
-        return Answer(error=describe(error), failed=len(results), position=getattr(error, "position", None))
-    return Answer(results)
+        return Response(error=describe(error), failed=len(results), position=getattr(error, "position", None))
+    return Response(results)
 
 
 def describe(error: Exception) -> str:

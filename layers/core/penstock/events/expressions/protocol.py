@@ -1,7 +1,7 @@
 """The messages between the evaluator and its process, and the limits of an evaluation.
 
 A message is its length in four bytes, and MessagePack. The process sends READY when it has started, and then reads a
-job completely before it answers, so that neither side waits for the other to read.
+job completely before it responses, so that neither side waits for the other to read.
 """
 
 import struct
@@ -29,10 +29,10 @@ _encoder = msgspec.msgpack.Encoder()
 
 class Job(Struct, array_like=True):
     """Expressions, and the documents to which they apply as `$events`. Without documents, the process only compiles the
-    expressions, and sends one answer.
+    expressions, and sends one response.
 
     The process stops after about `seconds` of processor time, or after results of `max_bytes` together, and sends an
-    answer with `ended`.
+    response with `ended`.
     """
 
     sources: list[str]
@@ -41,7 +41,7 @@ class Job(Struct, array_like=True):
     max_bytes: int = 0
 
 
-class Answer(Struct, array_like=True):
+class Response(Struct, array_like=True):
     """The results of a document in the order of the expressions, as JSON. None is an undefined result.
 
     `error` is the fault of the expression number `failed`, at the character `position`, if it has a place.

@@ -85,12 +85,10 @@ class PutBusEventRow(NamedTuple):
 
 PUT_BUS_EVENTS = Statement(
     "queue.put_bus_events",
-    ("text", "text", "uuid[]", "int2[]", "bytea[]", "jsonb[]", "text[]", "text[]", "text[]", "text[]", "bytea[]"),
+    ("text", "text", "uuid[]", "int2[]", "bytea[]", "jsonb[]", "text[]", "text[]", "text[]", "text[]", "bytea[]",
+     "text[]"),
     PutBusEventRow,
-)
-FORWARD_BUS_EVENTS = Statement(
-    PUT_BUS_EVENTS.name, (*PUT_BUS_EVENTS.types, "text[]"), PutBusEventRow, named=("p_passed",)
-)
+)  # fmt: skip
 
 
 # --- subscribers and event sources -----------------------------------------------------------------------------------
