@@ -336,6 +336,7 @@ def test_a_delivery_that_waits_is_shown_and_retried(console: Console) -> None:
     wait_until(lambda: "Resume" in console.page("/deliveries"))
     row = console.page("/deliveries").partition(f">{hook['endpoint']}</a>")[2].partition("</tr>")[0]
     assert ("Resume" in row, "Try again now" in row) == (True, False), "a user paused the endpoint"
+    console.delete_dead_letters()
     wait_until(lambda: f'href="/console/deliveries">{hook["endpoint"]}</a>' in console.page(""))
     wait_for_row(console, hook["endpoint"], "after somebody resumes the")
     give_up(console)
@@ -363,6 +364,7 @@ def test_the_overview_tells_that_a_confirmation_was_given_up(console: Console) -
     wait_for_row(console, endpoint, "")
     give_up(console)
     told = "The confirmation of a subscription to the topic unconfirmed was given up: "
+    console.delete_dead_letters()
     wait_until(lambda: told in console.page(""))
     with psycopg.connect(console.database.dsn) as db:
         db.execute("update queue.notice set kind = 'Notification' where topic_arn = %s", (topic,))
