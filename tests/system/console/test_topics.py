@@ -24,7 +24,7 @@ def test_a_message_reaches_a_queue_that_the_browser_subscribed(browser: Any, con
     with opened(browser, java_script_enabled=scripts) as page:
         page.goto(f"{console.url}/console/topics")
         page.get_by_text("New topic…").click()
-        page.get_by_label("Name", exact=True).fill(name)
+        page.locator("[name=name]").fill(name)
         page.get_by_role("button", name="Create topic").click()
         page.get_by_role("link", name="Subscribe…").click()
         page.locator("[name=endpoint]").fill(name)

@@ -90,6 +90,7 @@ def setup(accounts: tuple[Account, Account]) -> Setup:
     number = next(_numbers)
     queue, key, other = f"orders-{number}", f"shop.order-{number}", f"mine-{number}"
     owner.do("POST", "/queues", {"name": queue})
+    owner.do("POST", "/queues", {"name": f"{queue}-copy"})
     partner.do("POST", "/queues", {"name": other})
     for text in ("in flight", "visible"):
         owner.do("POST", f"/queues/{queue}/messages", {"message": text})
@@ -148,7 +149,7 @@ BY_NAME: dict[str, Callable[[Setup, str], Asked]] = {
     "send": at_queue("POST", "/messages", FORGED), "send a list": at_queue("POST", "/messages", [FORGED, FORGED]),
     "receive": at_queue("GET", "/messages"), "peek": at_queue("GET", "/messages/peek?state=visible"),
     "search": at_queue("POST", "/messages/search", {}), "failures": at_queue("GET", "/failures"),
-    "move": lambda setup, name: ("POST", f"/queues/{name}/moves", {"filter": {}, "to": setup.other}),
+    "move": lambda setup, name: ("POST", f"/queues/{quote(name, safe='')}/moves", {"filter": {}, "to": f"{setup.queue}-copy"}),
     "moves": at_queue("GET", "/moves"),
     "describe": at_queue("GET"), "archive": at_queue("GET", "/archive"), "metrics": at_queue("GET", "/metrics"),
     "minutes": at_queue("GET", "/minutes"),
