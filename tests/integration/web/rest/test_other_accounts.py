@@ -149,7 +149,9 @@ BY_NAME: dict[str, Callable[[Setup, str], Asked]] = {
     "send": at_queue("POST", "/messages", FORGED), "send a list": at_queue("POST", "/messages", [FORGED, FORGED]),
     "receive": at_queue("GET", "/messages"), "peek": at_queue("GET", "/messages/peek?state=visible"),
     "search": at_queue("POST", "/messages/search", {}), "failures": at_queue("GET", "/failures"),
-    "move": lambda setup, name: ("POST", f"/queues/{quote(name, safe='')}/moves", {"filter": {}, "to": f"{setup.queue}-copy"}),
+    "move": lambda setup, name: (
+        "POST", f"/queues/{quote(name, safe='')}/moves", {"filter": {}, "to": f"{setup.queue}-copy"}
+    ),  # fmt: skip
     "moves": at_queue("GET", "/moves"),
     "describe": at_queue("GET"), "archive": at_queue("GET", "/archive"), "metrics": at_queue("GET", "/metrics"),
     "minutes": at_queue("GET", "/minutes"),
