@@ -135,6 +135,10 @@ def at_queue(method: str, rest: str = "", body: Any = None) -> Callable[[Setup, 
     return lambda setup, name: (method, f"/queues/{quote(name, safe='')}{rest.format(setup=setup)}", body)
 
 
+def ask_move(setup: Setup, name: str) -> Asked:
+    return "POST", f"/queues/{quote(name, safe='')}/moves", {"filter": {}, "to": f"{setup.queue}-copy"}
+
+
 def in_transaction(**parts: Any) -> Callable[[Setup, str], Asked]:
     def asked(setup: Setup, name: str) -> Asked:
         text = json.dumps(parts).replace('"NAME"', json.dumps(name)).replace('"RECEIPT"', json.dumps(setup.receipt))
@@ -149,9 +153,7 @@ BY_NAME: dict[str, Callable[[Setup, str], Asked]] = {
     "send": at_queue("POST", "/messages", FORGED), "send a list": at_queue("POST", "/messages", [FORGED, FORGED]),
     "receive": at_queue("GET", "/messages"), "peek": at_queue("GET", "/messages/peek?state=visible"),
     "search": at_queue("POST", "/messages/search", {}), "failures": at_queue("GET", "/failures"),
-    "move": lambda setup, name: (
-        "POST", f"/queues/{quote(name, safe='')}/moves", {"filter": {}, "to": f"{setup.queue}-copy"}
-    ),  # fmt: skip
+    "move": ask_move,
     "moves": at_queue("GET", "/moves"),
     "describe": at_queue("GET"), "archive": at_queue("GET", "/archive"), "metrics": at_queue("GET", "/metrics"),
     "minutes": at_queue("GET", "/minutes"),
