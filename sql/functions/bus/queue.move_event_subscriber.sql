@@ -1,6 +1,6 @@
 -- queue.move_event_subscriber: moves the position of a subscriber to a time, so that the subscriber receives the events
 -- that the bus has ingested from this time on. `changed` says whether the subscriber exists and is not revoked.
--- Deletes the retries of these events, because the subscriber receives the events again. Waits until the delivery of
+-- Deletes the retries of these events, because the bus delivers the events again. Waits until the worker that delivers
 -- the bus has ended its step.
 create or replace function queue.move_event_subscriber(p_arn text, p_to timestamptz)
 returns table (changed boolean)

@@ -1,7 +1,7 @@
 """Counts what becomes of the events of each subscriber, for the REST API, the console and the metrics.
 
 A worker stores the counts every few seconds, because an update of one row by each step would slow down the later ones
-while an old snapshot exists. A crash loses the counts of these seconds, and no event.
+while an old snapshot exists. If the worker crashes, it loses the counts of these seconds, but it loses no event.
 """
 
 from collections.abc import Iterable
