@@ -66,6 +66,11 @@ def filtered(sns: Sns) -> Call:
     return "subscribe", {"TopicArn": topic, "Protocol": "sqs", "Endpoint": QUEUE, "Attributes": policy}
 
 
+def archived(sns: Sns) -> Call:
+    """Returns the deletion of a topic that keeps its messages."""
+    return "delete_topic", {"TopicArn": sns.create_fifo(ArchivePolicy='{"MessageRetentionPeriod": "1"}')}
+
+
 def tags(number: int) -> list[dict[str, str]]:
     return [{"Key": str(n), "Value": "v"} for n in range(number)]
 
@@ -98,6 +103,7 @@ TABLE = (
         lambda sns: ("list_tags_for_resource", {"ResourceArn": UNKNOWN})),
     Row("TagLimitExceeded", "TagLimitExceededException", 400,
         lambda sns: ("tag_resource", {"ResourceArn": sns.create(), "Tags": tags(51)})),
+    Row("InvalidState", "InvalidStateException", 400, archived),
     Row("InternalError", "InternalErrorException", 500, broken, "Receiver"),
 )  # fmt: skip
 

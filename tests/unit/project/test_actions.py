@@ -281,8 +281,8 @@ def test_functions_share_code_layer_and_role(template: dict[str, Any], functions
 
 
 def test_only_functions_that_call_lambda_may(template: dict[str, Any]) -> None:
-    """`Deliver` and `PollMappings` invoke functions. `Gateway` and `Rest` read a function's timeout when they create a
-    mapping.
+    """`Deliver`, `DeliverEvents`, `PollMappings` and the schedules invoke functions. `Gateway` and `Rest` read a
+    function's timeout when they create a mapping.
     """
     allowed = {
         name: set(re.findall(r"lambda:(?!SourceFunctionArn)\w+", repr(resource)))
@@ -294,6 +294,7 @@ def test_only_functions_that_call_lambda_may(template: dict[str, Any]) -> None:
         "FunctionRole": set(),
         "MappingRole": {"lambda:GetFunctionConfiguration"},
         "InvokingRole": {"lambda:InvokeFunction"},
+        "ScheduleRole": {"lambda:InvokeFunction"},
     }
     for role in ("FunctionRole", "MappingRole", "InvokingRole"):
         assert template["Resources"][role]["Properties"]["ManagedPolicyArns"] == [{"Ref": "FunctionPolicy"}]

@@ -185,10 +185,13 @@ def test_an_endless_evaluation_ends_after_a_second_and_the_next_event_is_evaluat
 
 
 def test_an_expression_that_takes_the_memory_ends_only_its_process(evaluator: Evaluator) -> None:
-    """The expression makes 100 strings of 9 million characters for the first document."""
+    """The expression makes 100 strings of 9 million characters for the first document.
+
+    On a slow machine the library's own limit of time (its code D1012) can come before the limit of memory.
+    """
     source = "$events.Data = 1 ? 1 : $count($map([1..100], function($n) { $pad('', 9000000, 'a') & $n }))"
     answers = evaluator.evaluate([source], [b'{"Data":0}', b'{"Data":1}'], 30.0, 1 << 20)
-    assert answers[0].error in (evaluators.TOO_LARGE, evaluators.TOO_LONG)
+    assert str(answers[0].error).startswith((evaluators.TOO_LARGE, evaluators.TOO_LONG, "D1012: "))
     assert answers[1:] == [Response(["1"])]
 
 
