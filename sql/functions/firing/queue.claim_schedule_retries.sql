@@ -1,12 +1,12 @@
 -- queue.claim_schedule_retries: locks up to p_limit failed invocations whose retry is due. The locks last until the
 -- caller's transaction ends. Accounts share p_limit equally, so one account's failing targets do not delay other
 -- accounts (claim_schedules).
---   `topic` is the target's ARN if the target is an SNS topic. The caller signs the input for a topic.
+--   `target` is the target if the caller builds its message (needs_built_message).
 --   `input` is the text for the target.
 --   `name` is the name of the schedule.
 -- Skips rows that another worker has locked. Uses the index schedule_retry_account_due.
 create or replace function queue.claim_schedule_retries(p_limit int, p_per_second int default 0)
-returns table (retry_id bigint, topic text, input text, name text)
+returns table (retry_id bigint, target jsonb, input text, name text, account_id text, region text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -34,9 +34,9 @@ begin
             limit queue.firing_capacity(a.account_id, p_per_second, greatest(1, p_limit / cardinality(v_accounts)))
             for update skip locked) c);
     return query
-    select r.retry_id, case when queue.target_kind(r.target) = 'topic' then r.target ->> 'Arn' end,
+    select r.retry_id, case when queue.needs_built_message(r.target) then r.target end,
         queue.schedule_input(jsonb_populate_record(null::queue.schedule, to_jsonb(r)), r.scheduled_for, r.retries + 2),
-        r.name
+        r.name, r.account_id, r.region
     from queue.schedule_retry r
     where r.retry_id = any (v_ids)
     order by r.due_at;

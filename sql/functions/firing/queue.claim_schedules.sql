@@ -5,7 +5,7 @@
 -- account. A p_per_second of 0 means no maximum. Returns a row for each schedule, with the columns in the order of
 -- penstock.scheduler.firing.plan.Due.
 --   `now` is the database's time, the only clock that counts.
---   `topic` is the target's ARN if the target is an SNS topic. The caller signs messages to topics.
+--   `target` is the target if the caller builds its message (needs_built_message).
 -- If the clock has gone back, rewind_schedules first makes schedules due whose next_fire_at is in the future. Skips
 -- schedules that another worker has locked. The transaction waits 250 ms for other locks (FIFO groups). Uses the index
 -- schedule_account_due.
@@ -15,7 +15,7 @@ returns table (
     now timestamptz, schedule_id bigint, api text, expression_kind text, canonical text, timezone text,
     anchor_at timestamptz,
     end_at timestamptz, window_seconds int, catchup boolean, catchup_limit int, max_age_seconds int,
-    next_fire_at timestamptz, topic text, name text)
+    next_fire_at timestamptz, target jsonb, name text, account_id text, region text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -62,7 +62,7 @@ begin
     select v_now, s.schedule_id, s.api, s.expression_kind, s.canonical, s.timezone, s.anchor_at, s.end_at,
         queue.schedule_window(s), s.catchup, s.catchup_limit,
         coalesce((s.target -> 'RetryPolicy' ->> 'MaximumEventAgeInSeconds')::int, 86400), s.next_fire_at,
-        case when queue.target_kind(s.target) = 'topic' then s.target ->> 'Arn' end, s.name
+        case when queue.needs_built_message(s.target) then s.target end, s.name, s.account_id, s.region
     from queue.schedule s
     where s.schedule_id = any (v_ids)
     order by s.due_at;

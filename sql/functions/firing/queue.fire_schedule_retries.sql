@@ -2,7 +2,7 @@
 -- separate savepoint. After a failure, waits 2, 4, 8, … 300 seconds, or gives the invocation up. AWS documents only
 -- that the wait grows exponentially. The outcome is fired, failed or exhausted, or busy or unsigned as in
 -- fire_schedules. Takes the locks of dispatch_schedule.
-create or replace function queue.fire_schedule_retries(p_retry_ids bigint[], p_topic_messages jsonb[])
+create or replace function queue.fire_schedule_retries(p_retry_ids bigint[], p_messages jsonb[])
 returns table (retry_id bigint, outcome text, detail text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -19,7 +19,7 @@ begin
         detail := null;
         begin
             perform queue.dispatch_schedule(jsonb_populate_record(null::queue.schedule, to_jsonb(v_retry)),
-                v_retry.scheduled_for, false, v_retry.retries + 2, p_topic_messages[v_n]);
+                v_retry.scheduled_for, false, v_retry.retries + 2, p_messages[v_n]);
             update queue.schedule s
             set fire_count = s.fire_count + 1, last_fired_at = clock_timestamp(), last_error = null,
                 consecutive_failures = 0

@@ -6,14 +6,14 @@
 --   `p_skipped_at` is the first skipped occurrence, which has a run with the text in p_notes.
 --   `p_counts` is the number of occurrences of each schedule that fire now.
 --   `p_at` is the time of each occurrence, in the same order.
---   `p_topic_messages` is the topic message of each occurrence (dispatch_schedule).
+--   `p_messages` is the message of each occurrence (dispatch_schedule).
 -- Returns a row for each schedule. `fired`, `skipped` and `failed` are numbers of occurrences.
 --   The outcome `done` means that the occurrences have fired, were skipped (overlap) or failed.
 --   The outcome `failed` means that a schedule of the REST API failed. The worker retries the schedule, or the function
 --     has paused it at its failure_threshold.
 --   The outcome `busy` means that another transaction holds a lock, or that the account has too many deliveries. The
 --     schedule is due again in a second, or in ten seconds after too many deliveries.
---   The outcome `unsigned` means that the schedule did not fire. The caller has to sign the topic messages with the
+--   The outcome `unsigned` means that the schedule did not fire. The caller has to sign the messages to topics with the
 --     version in `detail`.
 -- Raises errors of the whole server (out of space, a deadlock, a shutdown), which undo all firings of the call. Takes
 -- the locks of dispatch_schedule.
@@ -21,7 +21,7 @@
 -- advance_schedule and fail_schedule.
 create or replace function queue.fire_schedules(
     p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_notes text[], p_skipped_at timestamptz[], p_counts int[],
-    p_at timestamptz[], p_topic_messages jsonb[])
+    p_at timestamptz[], p_messages jsonb[])
 returns table (schedule_id bigint, outcome text, fired int, skipped int, failed int, detail text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -37,7 +37,7 @@ begin
     left join queue.schedule s on s.schedule_id = u.schedule_id;
     begin
         if 1 = all (p_counts) and coalesce(cardinality(array_remove(p_notes, null)), 0) = 0 then
-            v_in_batch := queue.fire_schedule_batch(p_schedule_ids, p_next_fire_at, p_at, p_topic_messages);
+            v_in_batch := queue.fire_schedule_batch(p_schedule_ids, p_next_fire_at, p_at, p_messages);
         end if;
     exception when others then
         if queue.is_server_error(sqlstate) then
@@ -61,7 +61,7 @@ begin
         select * into v_schedule from queue.schedule s where s.schedule_id = p_schedule_ids[v_number];
         begin
             for v_occurrence in v_position + 1 .. v_position + p_counts[v_number] loop
-                v_result := queue.fire_occurrence(v_schedule, p_at[v_occurrence], p_topic_messages[v_occurrence]);
+                v_result := queue.fire_occurrence(v_schedule, p_at[v_occurrence], p_messages[v_occurrence]);
                 fired := fired + (v_result = 'fired')::int;
                 skipped := skipped + (v_result = 'skipped')::int;
                 failed := failed + (v_result = 'failed')::int;
@@ -108,7 +108,7 @@ end $$;
 --     given it up.
 -- Raises all errors of a schedule of the REST API. For EventBridge Scheduler, raises only QU007, QU008, errors of
 -- unavailable locks, and errors of the server. Takes the locks of dispatch_schedule.
-create or replace function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamptz, p_topic_message jsonb)
+create or replace function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamptz, p_message jsonb)
 returns text
 language plpgsql as $$
 declare
@@ -126,7 +126,7 @@ begin
         v_error := 'skipped: what an earlier run sent is still there';
     else
         begin
-            perform queue.dispatch_schedule(p_schedule, p_at, false, 1, p_topic_message);
+            perform queue.dispatch_schedule(p_schedule, p_at, false, 1, p_message);
         exception when others then
             if (p_schedule).api = 'rest' or sqlstate in ('QU007', 'QU008', '55P03')
                 or queue.is_server_error(sqlstate)
@@ -158,7 +158,7 @@ end $$;
 -- (docs/decisions/0006-firing-together.md). Raises QU006 or QU008 if one of the schedules cannot fire. After this
 -- error, no schedule has fired. Takes the locks of send_messages.
 create or replace function queue.fire_schedule_batch(
-    p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_at timestamptz[], p_topic_messages jsonb[])
+    p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_at timestamptz[], p_messages jsonb[])
 returns bigint[]
 language plpgsql as $$
 declare
@@ -169,10 +169,10 @@ begin
     with entry as materialized (
         select row_number() over (order by u.n) as n, s.schedule_id, u.at, m.body, m.attributes, m.size,
             s.target ->> 'queue' as name,
-            coalesce(s.target -> 'system', queue.system_attributes(null, u.topic_message ->> 'trace')) as system,
+            coalesce(s.target -> 'system', queue.system_attributes(null, u.message ->> 'trace')) as system,
             format('arn:aws:sqs:%s:%s:%s', s.region, s.account_id, s.target ->> 'queue') as arn
-        from unnest(p_schedule_ids, p_next_fire_at, p_at, p_topic_messages)
-            with ordinality u(schedule_id, next_fire_at, at, topic_message, n)
+        from unnest(p_schedule_ids, p_next_fire_at, p_at, p_messages)
+            with ordinality u(schedule_id, next_fire_at, at, message, n)
         join queue.schedule s on s.schedule_id = u.schedule_id
         cross join lateral queue.schedule_message(s, u.at, false) m
         where s.api = 'rest' and s.target ? 'queue' and not queue.is_fifo_name(s.target ->> 'queue')

@@ -2,7 +2,7 @@
 
 -- queue.list_schedule_page: returns an account's schedules in a region, in the order of group and name.
 --   `p_group`, `p_name_prefix` and `p_status` restrict the result to matching schedules. Null means any schedule.
---   `p_target_kind` is queue, topic or (Lambda) function, or null for any kind.
+--   `p_target_kind` is queue, topic, (Lambda) function or (event) bus, or null for any kind.
 --   `p_api` is rest or aws, or null for both.
 --   `p_after_group` and `p_after_name` restrict the result to schedules after this group and name.
 -- Returns the database's time, and each schedule as JSON by column. Uses the index

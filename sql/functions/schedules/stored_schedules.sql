@@ -116,7 +116,8 @@ end $$;
 --   `scheduled_for` is now, to the second.
 --   `message_ids` has the format of queue.schedule_run.
 --   `error` is NotFound or TargetFailed. For TargetFailed, `detail` has the reason, and the function sends nothing.
--- A schedule with an SNS topic as target fails, because a worker has to sign its messages. Locks the schedule.
+-- A schedule with an SNS topic, a bus or a universal target fails, because a worker has to build its message. Locks the
+-- schedule.
 create or replace function queue.run_schedule(p_account_id text, p_region text, p_group text, p_name text)
 returns table (scheduled_for timestamptz, fired_at timestamptz, message_ids jsonb, error text, detail text)
 language plpgsql as $$
@@ -138,9 +139,9 @@ begin
 exception
     when sqlstate 'QU006' or sqlstate 'QU009' then      -- The target refused the message.
         return query select null::timestamptz, null::timestamptz, null::jsonb, 'TargetFailed'::text, sqlerrm;
-    when sqlstate 'QU007' then          -- A worker has to sign the message.
+    when sqlstate 'QU007' then          -- A worker has to build the message.
         return query select null::timestamptz, null::timestamptz, null::jsonb, 'TargetFailed'::text,
-            'a message to a topic of SNS is signed, which the worker does';
+            'only the worker builds messages to topics of SNS, buses and universal targets';
 end $$;
 
 -- queue.sync_schedules: writes many schedules of the group `default`, as put_schedule does with `replace`. If p_prune

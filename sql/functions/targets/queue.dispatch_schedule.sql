@@ -2,33 +2,46 @@
 -- records the run in this transaction. Returns the run. An occurrence has one row in schedule_run. A second run
 -- therefore raises an error, which also undoes its messages.
 --   `p_attempt` is the number of the attempt, from 1.
---   `p_topic_message` is, for an SNS topic, the message from scheduler/firing/topic_messages.py: {version, message_id,
---     contents, bytes, facts}. For any target, the message can also have "trace", the trace header.
---   `message_ids` is [{"queue_name", "msg_id"}] for each message. An SNS topic and a Lambda function have null ids.
+--   `p_message` is the message from scheduler/firing/target_messages.py, if the target needs one (needs_built_message).
+--     It has one of these members, or the error with its code:
+--     `publication` for an SNS topic, with `topic` and `version`
+--     `event` for a bus, with columns of put_bus_events
+--     `entry` for the queue of a universal target, with the fields of SendEntry
+--     `function` for a universal target, which is the function's ARN
+--     For any target, the message can also have "trace", the trace header.
+--   `message_ids` is [{"queue_name", "msg_id"}] for each message. Other targets than queues have null ids.
 -- Raises QU006 if the target refuses the message. The error's detail is AWS's name of the error. Raises QU007 if the
--- topic message has to be signed with another version. The error's detail is that version. Raises QU008 if the
--- occurrence fired before. Takes the locks of send_messages, publish_events, publish_messages and invoke_function. Uses
--- the index schedule_run_once.
--- This file also contains send_schedule_to_queue, publish_schedule_event, publish_schedule_to_topic and
--- invoke_function.
+-- message is missing, or has to be signed with another version. The error's detail is that version. Raises QU008 if the
+-- occurrence fired before. Takes the locks of send_messages, publish_events, publish_messages, put_bus_events and
+-- invoke_function. Uses the index schedule_run_once.
+-- This file also contains send_schedule_to_queue, publish_schedule_event, publish_schedule_to_topic,
+-- publish_schedule_to_bus and invoke_function.
 create or replace function queue.dispatch_schedule(
-    p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean, p_attempt int, p_topic_message jsonb)
+    p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean, p_attempt int, p_message jsonb)
 returns queue.schedule_run
 language plpgsql as $$
 declare
     v_target jsonb := (p_schedule).target;
-    v_trace text := p_topic_message ->> 'trace';
+    v_trace text := p_message ->> 'trace';
     v_ids jsonb;
     v_run queue.schedule_run;
 begin
+    if p_message ? 'error' then
+        raise exception '%', p_message ->> 'error' using errcode = 'QU006', detail = p_message ->> 'code';
+    elsif p_message is null and queue.needs_built_message(v_target) then
+        raise exception 'the message is not built' using errcode = 'QU007', detail = '';
+    end if;
     case queue.target_kind(v_target)
     when 'topic' then
-        v_ids := case when v_target ? 'Arn' then queue.publish_schedule_to_topic(v_target, p_topic_message)
+        v_ids := case when v_target ? 'Arn' then queue.publish_schedule_to_topic(v_target, p_message)
             else queue.publish_schedule_event(p_schedule, p_at, p_out_of_band, v_trace) end;
     when 'queue' then
-        v_ids := queue.send_schedule_to_queue(p_schedule, p_at, p_out_of_band, p_attempt, v_trace);
+        v_ids := queue.send_schedule_to_queue(p_schedule, p_at, p_out_of_band, p_attempt, p_message);
+    when 'bus' then
+        v_ids := queue.publish_schedule_to_bus(p_schedule, p_message -> 'event');
     when 'function' then
-        v_ids := queue.invoke_function(p_schedule, p_at, p_attempt, v_trace);
+        v_ids := queue.invoke_function(p_schedule, p_at, p_attempt, v_trace,
+            coalesce(p_message ->> 'function', v_target ->> 'Arn'));
     else
         raise exception 'no such kind of target: %', v_target ->> 'Arn'
             using errcode = 'QU006', detail = 'ValidationException';
@@ -47,14 +60,16 @@ begin
 end $$;
 
 -- queue.send_schedule_to_queue: sends the message of a schedule to its queue. Returns [{"queue_name", "msg_id"}]. A
--- schedule of the REST API sends its message. A schedule of EventBridge Scheduler sends its Input. Raises QU006 if the
--- queue refuses the message (dispatch_schedule). Takes the locks of send_messages.
+-- schedule of the REST API sends its message. A schedule of EventBridge Scheduler sends its Input, or for a universal
+-- target the entry of p_message. Raises QU006 if the queue refuses the message (dispatch_schedule). Takes the locks of
+-- send_messages.
 create or replace function queue.send_schedule_to_queue(
-    p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean, p_attempt int, p_trace text)
+    p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean, p_attempt int, p_message jsonb)
 returns jsonb
 language plpgsql as $$
 declare
     v_target jsonb := (p_schedule).target;
+    v_entry jsonb := p_message -> 'entry';
     v_is_rest boolean := not v_target ? 'Arn';
     v_message record;
     v_arn text;
@@ -66,6 +81,10 @@ begin
         v_arn := format('arn:aws:sqs:%s:%s:%s', (p_schedule).region, (p_schedule).account_id, v_target ->> 'queue');
         select m.body, m.attributes, m.size into v_message
         from queue.schedule_message(p_schedule, p_at, p_out_of_band) m;
+    elsif v_entry is not null then
+        v_arn := v_entry ->> 'queue_arn';
+        select v_entry ->> 'body' as body, v_entry -> 'attributes' as attributes,
+            (v_entry ->> 'size_bytes')::int as size into v_message;
     else
         v_arn := v_target ->> 'Arn';
         select i.body, null::jsonb as attributes, queue.message_size(i.body, null) as size into v_message
@@ -73,18 +92,22 @@ begin
     end if;
     -- A message of a standard queue can have a group (fair queues).
     v_fifo := queue.is_fifo_name(v_arn);
-    v_group := case when not v_is_rest then v_target -> 'SqsParameters' ->> 'MessageGroupId'
-        when v_fifo then (p_schedule).name end;
+    v_group := case when v_is_rest then case when v_fifo then (p_schedule).name end
+        else coalesce(v_entry ->> 'group_id', v_target -> 'SqsParameters' ->> 'MessageGroupId') end;
     select s.id, s.error, s.detail into v_sent
     from queue.send_messages(
         p_queues => array[v_arn], p_message_ids => array[gen_random_uuid()], p_bodies => array[v_message.body],
         p_sizes => array[v_message.size], p_attributes => array[v_message.attributes],
         p_system => array[coalesce(
-            v_target -> 'system', queue.system_attributes(case when not v_fifo then v_group end, p_trace))],
+            v_target -> 'system',
+            coalesce(queue.system_attributes(null, p_message ->> 'trace'), '{}') || (v_entry -> 'system'),
+            queue.system_attributes(case when not v_fifo then v_group end, p_message ->> 'trace'))],
+        p_delays => array[(v_entry ->> 'delay_seconds')::int],
         p_groups => case when v_fifo then array[v_group] end,
         p_deduplication_ids => case when v_fifo and v_is_rest
             then array[case when p_out_of_band then gen_random_uuid()::text
-                else format('%s-%s', (p_schedule).schedule_id, extract(epoch from p_at)::bigint) end] end) s;
+                else format('%s-%s', (p_schedule).schedule_id, extract(epoch from p_at)::bigint) end]
+            when v_fifo then array[v_entry ->> 'deduplication_id'] end) s;
     if v_sent.error is not null then
         raise exception '%', case v_sent.error
                 when 'QueueDoesNotExist' then format('Queue ''%s'' did not exist', split_part(v_arn, ':', 6))
@@ -122,14 +145,15 @@ begin
 end $$;
 
 -- queue.publish_schedule_to_topic: publishes to the SNS topic of a schedule's target, as Publish does. Returns
--- [{"queue_name": null, "msg_id": null, "message_id"}]. `p_topic_message` is {version, publication, trace} from
--- scheduler/firing/topic_messages.py. The publication has the format of publish_messages. Raises QU006 and QU007, as
--- dispatch_schedule does. Takes the locks of publish_messages.
-create or replace function queue.publish_schedule_to_topic(p_target jsonb, p_topic_message jsonb) returns jsonb
+-- [{"queue_name": null, "msg_id": null, "message_id"}]. `p_message` is {topic, version, publication, trace}. The
+-- publication has the format of publish_messages. Raises QU006 and QU007, as dispatch_schedule does. Takes the locks of
+-- publish_messages.
+create or replace function queue.publish_schedule_to_topic(p_target jsonb, p_message jsonb) returns jsonb
 language plpgsql as $$
 declare
-    v_topic text := p_target ->> 'Arn';
-    v_group text := case when queue.is_fifo_name(v_topic) then p_target -> 'SqsParameters' ->> 'MessageGroupId' end;
+    v_topic text := p_message ->> 'topic';
+    v_group text := case when queue.is_fifo_name(v_topic)
+        then coalesce(p_message -> 'publication' ->> 'group_id', p_target -> 'SqsParameters' ->> 'MessageGroupId') end;
     v_row record;
 begin
     if queue.is_fifo_name(v_topic) and v_group is null then
@@ -137,9 +161,9 @@ begin
             using errcode = 'QU006', detail = 'InvalidParameter';
     end if;
     select p.message_id, p.error, p.detail into v_row
-    from queue.publish_messages(array[(p_topic_message -> 'publication')
-            || jsonb_strip_nulls(jsonb_build_object('trace', p_topic_message -> 'trace', 'group_id', v_group))],
-        v_topic, coalesce(p_topic_message ->> 'version', '')) p;
+    from queue.publish_messages(array[(p_message -> 'publication')
+            || jsonb_strip_nulls(jsonb_build_object('trace', p_message -> 'trace', 'group_id', v_group))],
+        v_topic, coalesce(p_message ->> 'version', '')) p;
     if v_row.error = 'OtherSignatureVersion' then
         raise exception 'the message is not signed with the topic''s version'
             using errcode = 'QU007', detail = v_row.detail;
@@ -153,13 +177,36 @@ begin
     return jsonb_build_array(jsonb_build_object('queue_name', null, 'msg_id', null, 'message_id', v_row.message_id));
 end $$;
 
+-- queue.publish_schedule_to_bus: publishes the event of a schedule on its bus, in the account of the schedule. Returns
+-- [{"queue_name": null, "msg_id": null, "message_id"}]. Raises QU006 if the bus does not exist. Takes the locks of
+-- put_bus_events.
+create or replace function queue.publish_schedule_to_bus(p_schedule queue.schedule, p_event jsonb) returns jsonb
+language plpgsql as $$
+declare
+    v_row record;
+begin
+    select e.event_id, e.error into v_row
+    from queue.put_bus_events(
+        p_bus => (p_schedule).target ->> 'Arn', p_account => (p_schedule).account_id,
+        p_event_ids => array[(p_event ->> 'event_id')::uuid],
+        p_content_types => array[(p_event ->> 'content_type')::smallint],
+        p_data => array[convert_to(p_event ->> 'data', 'UTF8')],
+        p_metadata => array[nullif(p_event -> 'metadata', 'null')], p_sources => array[p_event ->> 'source'],
+        p_detail_types => array[p_event ->> 'detail_type'],
+        p_groups => array[null::text]) e;
+    if v_row.error is not null then
+        raise exception 'The event bus does not exist' using errcode = 'QU006', detail = 'ResourceNotFoundException';
+    end if;
+    return jsonb_build_array(jsonb_build_object('queue_name', null, 'msg_id', null, 'message_id', v_row.event_id));
+end $$;
+
 -- queue.invoke_function: stores an invocation of a schedule's Lambda function for the worker `deliver`. Returns
 -- [{"queue_name": null, "msg_id": null, "message_id"}]. The notice keeps the schedule, because each attempt has a
 -- different input (queue.delivery_body). The delivery's subscription_policy has the maximum number of attempts and the
 -- time of the last attempt, in seconds since 1970 (RetryPolicy, EventBridge Scheduler API Reference). Raises QU006 if
 -- the function belongs to another account, or if too many deliveries of the account wait.
 create or replace function queue.invoke_function(p_schedule queue.schedule, p_at timestamptz, p_attempt int,
-    p_trace text)
+    p_trace text, p_function text)
 returns jsonb
 language plpgsql as $$
 declare
@@ -167,7 +214,7 @@ declare
     v_account text := (p_schedule).account_id;
     v_notice queue.notice;
 begin
-    if split_part(v_target ->> 'Arn', ':', 5) <> v_account then
+    if split_part(p_function, ':', 5) <> v_account then
         raise exception 'The function belongs to another account' using errcode = 'QU006',
             detail = 'AccessDeniedException';
     elsif exists (select from queue.delivery_excess e where e.account_id = v_account and e.protocol = '') then
@@ -180,7 +227,7 @@ begin
             'group_name', (p_schedule).group_name, 'name', (p_schedule).name, 'target', v_target)), p_trace)
     returning * into v_notice;
     insert into queue.outgoing_delivery (notice_id, account_id, endpoint, raw, subscription_policy, dead_letter_arn)
-    values (v_notice.notice_id, v_account, v_target ->> 'Arn', true, json_build_object(
+    values (v_notice.notice_id, v_account, p_function, true, json_build_object(
             'MaximumRetryAttempts',
             greatest(0, coalesce((v_target -> 'RetryPolicy' ->> 'MaximumRetryAttempts')::int, 185) - p_attempt + 1),
             'Until', ceil(extract(epoch from p_at)) + queue.schedule_window(p_schedule)

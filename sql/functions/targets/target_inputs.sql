@@ -5,13 +5,22 @@ create or replace function queue.execution_id(p_schedule_id bigint, p_at timesta
 language sql immutable parallel safe
 return left(md5(format('%s %s %s', p_schedule_id, extract(epoch from p_at)::bigint, p_attempt)), 16);
 
--- queue.function_input: returns the Input with which a schedule invokes a Lambda function. Each attempt has a different
+-- queue.is_universal_target: returns whether a target of EventBridge Scheduler is a call, whose Input is the request.
+create or replace function queue.is_universal_target(p_target jsonb) returns boolean
+language sql immutable parallel safe
+return coalesce(p_target ->> 'Arn' like 'arn:aws:scheduler:::aws-sdk:%', false);
+
+-- queue.function_input: returns the event with which a schedule invokes a Lambda function. Each attempt has a different
 -- number and execution-id. `p_attempt` is the attempt of the delivery, from 1. Attempts to store the delivery
--- (queue.fire_schedule_retries) also count.
+-- (queue.fire_schedule_retries) also count. The event of a universal target is the Payload in its Input, or an empty
+-- object.
 create or replace function queue.function_input(p_notice queue.notice, p_attempt int) returns text
 language sql stable as $$
-select queue.schedule_input(jsonb_populate_record(null::queue.schedule, (p_notice).headers -> 'schedule'),
+select case when queue.is_universal_target((p_notice).headers -> 'schedule' -> 'target')
+    then coalesce(i.input::json ->> 'Payload', '{}') else i.input end
+from (select queue.schedule_input(jsonb_populate_record(null::queue.schedule, (p_notice).headers -> 'schedule'),
     ((p_notice).headers ->> 'at')::timestamptz, ((p_notice).headers ->> 'earlier_attempts')::int + p_attempt)
+    as input) i
 $$;
 
 -- queue.schedule_arn: returns the schedule's ARN in the format of EventBridge Scheduler.
@@ -73,12 +82,19 @@ create or replace function queue.schedule_time(p_at timestamptz) returns text
 language sql immutable parallel safe
 return to_char(p_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"');
 
--- queue.target_kind: returns the kind of a schedule's target in both APIs. The kind is queue, topic or (Lambda)
--- function, or null if the kind is unknown.
+-- queue.target_kind: returns the kind of a schedule's target in both APIs. The kind is queue, topic, (Lambda) function
+-- or (event) bus, or null if the kind is unknown. The ARN of a universal target names the service after `aws-sdk`.
 create or replace function queue.target_kind(p_target jsonb) returns text
 language sql immutable parallel safe
 return case
-    when p_target ? 'queue' or p_target ->> 'Arn' like 'arn:%:sqs:%' then 'queue'
-    when p_target ? 'topic' or p_target ->> 'Arn' like 'arn:%:sns:%' then 'topic'
-    when p_target ->> 'Arn' like 'arn:%:lambda:%' then 'function'
+    when p_target ? 'queue' then 'queue'
+    when p_target ? 'topic' then 'topic'
+    else case split_part(p_target ->> 'Arn', ':', case when queue.is_universal_target(p_target) then 7 else 3 end)
+        when 'sqs' then 'queue' when 'sns' then 'topic' when 'lambda' then 'function' when 'events' then 'bus' end
 end;
+
+-- queue.needs_built_message: returns whether the caller of dispatch_schedule builds the message for a target
+-- (scheduler/firing/target_messages.py): for a topic of SNS, a bus, or a universal target.
+create or replace function queue.needs_built_message(p_target jsonb) returns boolean
+language sql immutable parallel safe
+return p_target ? 'Arn' and (queue.is_universal_target(p_target) or queue.target_kind(p_target) in ('topic', 'bus'));

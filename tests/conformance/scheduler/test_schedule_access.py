@@ -9,9 +9,11 @@ import pytest
 
 from tests.support import client_setup
 from tests.support.conformance.access_keys import OWNER, PARTNER, PRESENCE, SIGV4, allow
+from tests.support.conformance.events import Events
 from tests.support.conformance.scheduler import ROLE, Scheduler
 
 Keys = dict[str, tuple[str, str]]
+UNIVERSAL = "arn:aws:scheduler:::aws-sdk"
 DENIED = ("AccessDeniedException", 403)
 
 
@@ -113,6 +115,44 @@ def test_topics_of_others(owner: Scheduler, partner: Scheduler) -> None:
     topic = f"arn:aws:sns:us-east-1:{OWNER}:never"
     assert partner.refused("create_schedule", **partner.given(Target=to(topic))) == DENIED
     owner.create(Target=to(topic))
+
+
+def test_the_resource_of_a_universal_target_must_be_allowed(owner: Scheduler, partner: Scheduler) -> None:
+    """The right is that of the API action that the target names ("Using universal targets", User Guide)."""
+    queue = owner.sqs.create()
+    sending = {"QueueUrl": queue, "MessageBody": "m"}
+    given = partner.given(Target={**to(f"{UNIVERSAL}:sqs:sendMessage"), "Input": json.dumps(sending)})
+    assert partner.refused("create_schedule", **given) == DENIED
+    publishing = {"TopicArn": f"arn:aws:sns:us-east-1:{OWNER}:never", "Message": "m"}
+    target = {**to(f"{UNIVERSAL}:sns:publish"), "Input": json.dumps(publishing)}
+    assert partner.refused("create_schedule", **partner.given(Target=target)) == DENIED
+    owner.create(Target=target)
+    invoking = {"FunctionName": f"arn:aws:lambda:us-east-1:{OWNER}:function:f", "InvocationType": "Event"}
+    target = {**to(f"{UNIVERSAL}:lambda:invoke"), "Input": json.dumps(invoking)}
+    assert partner.refused("create_schedule", **partner.given(Target=target)) == DENIED
+    allow(owner.sqs, queue, "SQS:SendMessage")
+    partner.client.create_schedule(**given)
+
+
+@pytest.mark.parametrize("action", ["PutEvents", "PutRawEvents"])
+def test_the_bus_must_allow_the_action(owner: Scheduler, partner: Scheduler, action: str) -> None:
+    bus = Events(owner.sqs).bus()
+    parameters: dict[str, dict[str, object]] = {
+        "PutEvents": {"EventBridgePutEventsV2Parameters": {"DetailType": "order", "Source": "shop"}},
+        "PutRawEvents": {"EventBridgePutRawEventsParameters": {"Metadata": {"k": "v"}}},
+    }
+    given = partner.given(Target={**to(bus), **parameters[action], "Input": "{}"})
+    owner.create(Target=given["Target"])
+    for allowed in ({"PutEvents", "PutRawEvents"} - {action}, {action}):
+        assert partner.refused("create_schedule", **given) == DENIED
+        statement = {
+            "Effect": "Allow", "Principal": {"AWS": PARTNER}, "Action": [f"events:{name}" for name in allowed],
+            "Resource": bus,
+        }  # fmt: skip
+        Events(owner.sqs).client.put_resource_policy(
+            ResourceArn=bus, PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+        )
+    partner.client.create_schedule(**given)
 
 
 def test_a_denial_by_the_owner_to_all_denies(owner: Scheduler) -> None:

@@ -5,6 +5,7 @@ where such issues exist.
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -160,7 +161,14 @@ def test_a_time_zone_belongs_to_every_form(scheduler: Scheduler, expression: str
 
 def test_a_schedule_shows_the_target_that_it_was_given(scheduler: Scheduler) -> None:
     topic = f"arn:aws:sns:{REGION}:{ACCOUNT}:news"
-    for target in ({"Arn": topic}, {"Arn": scheduler.queue_arn(), "SqsParameters": {"MessageGroupId": "g"}}):
+    for target in (
+        {"Arn": topic},
+        {"Arn": scheduler.queue_arn(), "SqsParameters": {"MessageGroupId": "g"}},
+        {"Arn": UNIVERSAL, "Input": '{"QueueUrl": "jobs", "MessageBody": "<aws.scheduler.execution-id>"}'},
+        {"Arn": PUBLISH, "Input": json.dumps({"TopicArn": topic, "Message": "m"})},
+        {"Arn": BUS, **EVENT, "Input": '{"n": 1}'},
+        {"Arn": BUS, "EventBridgePutRawEventsParameters": {"Metadata": {"k": "v"}}, "Input": "1"},
+    ):
         name = scheduler.create(Target={**target, "RoleArn": ROLE})
         assert scheduler.get(name)["Target"].items() >= target.items()
 
@@ -304,6 +312,11 @@ def target(**changes: Any) -> dict[str, Any]:
     return {key: value for key, value in {"Arn": arn, "RoleArn": ROLE, **changes}.items() if value is not None}
 
 
+UNIVERSAL, PUBLISH = "arn:aws:scheduler:::aws-sdk:sqs:sendMessage", "arn:aws:scheduler:::aws-sdk:sns:publish"
+BUS = f"arn:aws:events:{REGION}:{ACCOUNT}:event-busv2/orders/{'a' * 25}"
+PUT_EVENTS = "target.eventBridgePutEventsV2Parameters"
+EVENT = {"EventBridgePutEventsV2Parameters": {"DetailType": "order", "Source": "shop"}}
+
 LIMITS: list[tuple[dict[str, Any], str, str, str]] = [
     ({"Name": "a b"}, "'a b'", "name", "satisfy regular expression pattern: [0-9a-zA-Z-_.]+"),
     ({"Name": "x" * 65}, f"'{'x' * 65}'", "name", "have length less than or equal to 64"),
@@ -321,6 +334,9 @@ LIMITS: list[tuple[dict[str, Any], str, str, str]] = [
      r"satisfy regular expression pattern: arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@\/-]+"),
     ({"Target": target(DeadLetterConfig={"Arn": "x.fifo"})}, "'x.fifo'", "target.deadLetterConfig.arn",
      r"satisfy regular expression pattern: arn:aws[a-z-]*:sqs:[a-z0-9\-]+:\d{12}:[a-zA-Z0-9\-_]+"),
+    ({"Target": target(EventBridgePutEventsV2Parameters={"DetailType": "order", "Source": "aws.s"})}, "'aws.s'",
+     "target.eventBridgePutEventsV2Parameters.source",
+     r"satisfy regular expression pattern: (?=[/\.\-_A-Za-z0-9]+)((?!aws\.).*)|(\$(\.[\w_-]+(\[(\d+|\*)\])*)*)"),
     ({"ClientToken": "ü"}, "'ü'", "clientToken", "satisfy regular expression pattern: [a-zA-Z0-9-_]+"),
     ({"Description": "x" * 513}, f"'{'x' * 512}'", "description", "have length less than or equal to 512"),
 ]  # fmt: skip
@@ -355,6 +371,17 @@ def test_an_error_names_every_invalid_member(scheduler: Scheduler) -> None:
          "'arn:aws:lambda:us-east-1:000000000000:function:f' at 'target.arn'"),
         ({"Target": target(Arn="arn:aws:scheduler:::aws-sdk:sqs:purgeQueue")},
          "'arn:aws:scheduler:::aws-sdk:sqs:purgeQueue' at 'target.arn'"),
+        ({"Target": target(Arn=UNIVERSAL)}, "null at 'target.input'"),
+        ({"Target": target(Arn=UNIVERSAL, Input='{"MessageBody": "m"}')}, "'…' at 'target.input'"),
+        ({"Target": target(Arn=UNIVERSAL, Input='{"MessageBody": 1, "QueueUrl": "jobs"}')}, "'…' at 'target.input'"),
+        ({"Target": target(Arn=UNIVERSAL, Input='{"MessageBody": "m", "QueueUrl": "a b"}')}, "'…' at 'target.input'"),
+        ({"Target": target(Arn=UNIVERSAL, Input="[]")}, "'…' at 'target.input'"),
+        ({"Target": target(Arn=PUBLISH, Input='{"Message": "m", "PhoneNumber": "+4912"}')}, "'…' at 'target.input'"),
+        ({"Target": target(Arn=BUS)}, f"null at '{PUT_EVENTS}'"),
+        ({"Target": target(Arn=BUS, **EVENT, EventBridgePutRawEventsParameters={})}, f"'{{…}}' at '{PUT_EVENTS}'"),
+        ({"Target": target(Arn=BUS, Input="[]", **EVENT)}, "'{…}' at 'target'"),
+        ({"Target": target(Arn=BUS, Input="no", EventBridgePutRawEventsParameters={})}, "'{…}' at 'target'"),
+        ({"Target": target(**EVENT)}, f"'{{…}}' at '{PUT_EVENTS}'"),
         ({"Target": target(Arn="jobs")}, "'jobs' at 'target.arn'"),
         ({"Target": target(KinesisParameters={"PartitionKey": "k"})}, "'{…}' at 'target.kinesisParameters'"),
         ({"Target": target(Arn=f"arn:aws:sqs:{REGION}:{ACCOUNT}:a.fifo")}, f"null at '{GROUP_ID}'"),

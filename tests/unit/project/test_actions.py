@@ -465,8 +465,12 @@ def test_the_target_of_a_schedule_is_checked() -> None:
     scheduler = [action for action in ACTIONS if action.service == "scheduler"]
     with_target = [a for a in scheduler if "target" in {field.name for field in fields(a.request)}]
     assert {action.name for action in with_target} == {"CreateSchedule", "UpdateSchedule"}
-    target: Any = SimpleNamespace(arn=TOPIC, dead_letter_config=SimpleNamespace(arn=QUEUE))
-    assert list_invoked_arns(target) == [TOPIC, QUEUE]
+    dead = SimpleNamespace(arn=QUEUE)
+    target: Any = SimpleNamespace(
+        arn=TOPIC, input=None, dead_letter_config=dead, event_bridge_put_raw_events_parameters=None
+    )
+    context: Any = CONTEXT
+    assert list_invoked_arns(target, context) == [TOPIC, QUEUE]
     for action in with_target:
         schedule, *invoked = list_uses(action, target=target)
         assert schedule == Use(f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/default/q", is_owned=False)

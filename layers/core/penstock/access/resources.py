@@ -12,8 +12,10 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from penstock.aws.arn import is_account_id, parse_queue_arn, resolve_queue_arn
+from penstock.aws.bus_arn import is_bus_arn
 from penstock.aws.schedule_arn import DEFAULT_GROUP, GroupArn, schedule_arn
 from penstock.aws.sns_arn import parse_application_arn, parse_endpoint_arn, parse_topic_arn, parse_topic_of_subscription
+from penstock.aws.universal_target import UniversalTargetInvalid, find_resource, is_universal, read_action, read_input
 from penstock.errors import AccessDenied
 
 from .policy.requests import Principal
@@ -28,7 +30,8 @@ NO_TOKENS = (
 )
 # The actions of a schedule on its target and dead-letter queue, by service. Targets of other services have no policies,
 # so the targets must belong to the caller.
-INVOKES = {"sqs": ("sqs", "SendMessage"), "sns": ("sns", "Publish")}
+INVOKES = {"sqs": ("sqs", "SendMessage"), "sns": ("sns", "Publish"), "events": ("events", "PutEvents")}
+RAW_EVENTS = ("events", "PutRawEvents")
 
 
 class ResourceContext(Protocol):
@@ -304,7 +307,13 @@ class _Target(Protocol):
     def arn(self) -> str: ...
 
     @property
+    def input(self) -> str | None: ...
+
+    @property
     def dead_letter_config(self) -> _DeadLetterConfig | None: ...
+
+    @property
+    def event_bridge_put_raw_events_parameters(self) -> object: ...
 
 
 class _WithTarget(_WithScheduleName, Protocol):
@@ -335,10 +344,12 @@ def use_schedule_and_target(request: _WithTarget, context: ResourceContext) -> I
         "aws:securetransport": "true",  # the message does not leave the database
     }
     acting = ActingService(Principal(None, None, "scheduler.amazonaws.com"), keys)
-    for arn in list_invoked_arns(request.target):
+    is_raw = request.target.event_bridge_put_raw_events_parameters is not None
+    for arn in list_invoked_arns(request.target, context):
         _, _, service, _, account_id, *_ = arn.split(":")
         if service in INVOKES:
-            yield Use(arn, action=INVOKES[service], acting=acting)
+            action = RAW_EVENTS if service == "events" and is_raw else INVOKES[service]
+            yield Use(arn, action=action, acting=acting)
         elif account_id != context.account_id:
             raise AccessDenied(f"Access to the resource {arn} is denied.")
 
@@ -355,19 +366,29 @@ def use_tagged_group(request: _WithResourceArn, _: ResourceContext) -> Uses:
     return (Use(request.resource_arn, is_owned=False),)
 
 
-def list_invoked_arns(target: _Target) -> list[str]:
-    """Returns the ARNs of a schedule's target and dead-letter queue. The operation refuses texts that are not ARNs."""
+def list_invoked_arns(target: _Target, context: ResourceContext) -> list[str]:
+    """Returns the ARNs of a schedule's target and dead-letter queue. A universal target has its resource in its input.
+    The operation refuses texts that are not ARNs, and inputs that are not requests."""
     dead_letters = None if target.dead_letter_config is None else target.dead_letter_config.arn
-    return [
-        arn
-        for arn in (target.arn, dead_letters)
-        if arn is not None
-        and (parse_queue_arn(arn) is not None or parse_topic_arn(arn) is not None or is_other_arn(arn))
-    ]
+    arn = find_called_resource(target, context) if is_universal(target.arn, "scheduler") else target.arn
+    return [each for each in (arn, dead_letters) if each is not None and is_invoked_arn(each)]
+
+
+def find_called_resource(target: _Target, context: ResourceContext) -> str | None:
+    try:
+        action = read_action(target.arn)
+        return find_resource(action, read_input(action, target.input or ""), context)
+    except UniversalTargetInvalid:
+        return None
+
+
+def is_invoked_arn(arn: str) -> bool:
+    is_known = parse_queue_arn(arn) is not None or parse_topic_arn(arn) is not None or is_bus_arn(arn)
+    return is_known or is_other_arn(arn)
 
 
 def is_other_arn(text: str) -> bool:
-    """Returns whether the text is an ARN of a service other than SQS and SNS."""
+    """Returns whether the text is an ARN of a service other than those in INVOKES."""
     parts = text.split(":", 5)
     return len(parts) == 6 and parts[0] == "arn" and parts[2] not in INVOKES
 

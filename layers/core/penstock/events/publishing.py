@@ -38,6 +38,8 @@ ENVELOPE, JSON, BINARY = "application/eventbridge+json", "application/json", "ap
 STORED_TYPES: Mapping[str, int] = {ENVELOPE: 0, JSON: 1, BINARY: 2}
 REGISTRY_TYPES = ("application/avro", "application/protobuf")
 
+AnyEntry = PutEventsRequestEntry | tuple[PutRawEventsRequestEntry, bytes]
+"""An entry of PutEvents, or an entry of PutRawEvents with its decoded Data."""
 EntryT = TypeVar("EntryT")
 _skip = msgspec.json.Decoder(msgspec.Raw).decode  # checks the syntax, and builds no values
 
@@ -74,27 +76,37 @@ def put_raw_events(request: events.PutRawEventsRequest, context: Context) -> Ope
     return (yield from _publish(request.event_bus_arn, entries, build, context))
 
 
-def publish_all(
-    arn: str, entries: Sequence[PutEventsRequestEntry | tuple[PutRawEventsRequestEntry, bytes]], context: Context
-) -> Operation[list[PutBusEventRow]]:
+def publish_all(arn: str, entries: Sequence[AnyEntry], context: Context) -> Operation[list[PutBusEventRow]]:
     """Publishes up to 100 events of both kinds in the order of the entries, or none if an entry is invalid. Returns a
     row for each entry. Raises InvalidInputException, ResourceNotFoundException."""
-    now = datetime.now(UTC)
     built = []
-    _check_size(sum(_measure_entry(e) if isinstance(e, PutEventsRequestEntry) else _measure_raw(*e) for e in entries))
+    _check_size(sum(_measure(entry) for entry in entries))
     for number, entry in enumerate(entries, 1):
         try:
-            built.append(
-                _build_event(entry, context.region, now, context, by_content=False)
-                if isinstance(entry, PutEventsRequestEntry)
-                else _build_raw_event(*entry, by_content=False)
-            )
+            built.append(_build(entry, context.region, context))
         except EntryError as error:
             raise InvalidInputException(f"Event {number}: {error}") from None
     return (yield from _store(arn, built, context))
 
 
+def build_event(entry: AnyEntry, region: str, context: Context) -> BusEvent:
+    """Returns the event of an entry, for a bus in this region. Raises EntryError, and InvalidInputException for more
+    than 1 MiB."""
+    _check_size(_measure(entry))
+    return _build(entry, region, context)
+
+
+def _build(entry: AnyEntry, region: str, context: Context) -> BusEvent:
+    if isinstance(entry, PutEventsRequestEntry):
+        return _build_event(entry, region, datetime.now(UTC), context, by_content=False)
+    return _build_raw_event(*entry, by_content=False)
+
+
 # --- sizes -----------------------------------------------------------------------------------------------------------
+def _measure(entry: AnyEntry) -> int:
+    return _measure_entry(entry) if isinstance(entry, PutEventsRequestEntry) else _measure_raw(*entry)
+
+
 def _measure_entry(entry: PutEventsRequestEntry) -> int:
     """Returns the size of an entry, as the classic PutEvents counts it ("Calculating PutEvents event entry size",
     https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevents.html)."""

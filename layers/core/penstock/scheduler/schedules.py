@@ -108,7 +108,7 @@ def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -
     expression = check_expression(request)
     period = check_period(request)
     window = check_window(request.flexible_time_window)
-    target = targets.check_target(request.target, context.account_id, context.region, context.environment.settings)
+    target = targets.check_target(request.target, context)
     group = request.group_name or DEFAULT_GROUP
     if mode == "create":
         yield from check_quota("schedules", request.name, context, ServiceQuotaExceededException, group)

@@ -37,6 +37,16 @@ NextToken = Annotated[str, Meta(min_length=1, max_length=2048)]
 MaxResults = Annotated[int, Meta(ge=1, le=100)]
 TagKey = Annotated[str, Meta(min_length=1, max_length=128)]
 TagValue = Annotated[str, Meta(min_length=1, max_length=256)]
+EventSource = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=256,
+        pattern=r"(?=[/\.\-_A-Za-z0-9]+)((?!aws\.).*)|(\$(\.[\w_-]+(\[(\d+|\*)\])*)*)",
+    ),
+]
+MetadataKey = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"[^/]+")]
+MetadataValue = Annotated[str, Meta(min_length=1)]
 
 State = Literal["ENABLED", "DISABLED"]
 Completion = Literal["NONE", "DELETE"]
@@ -61,10 +71,23 @@ class SqsParameters(RestMessage):
     message_group_id: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
 
 
+class EventBridgePutEventsV2Parameters(RestMessage):
+    """The event that PutEvents publishes on an event bus. Its Detail is the Input."""
+
+    detail_type: Annotated[str, Meta(min_length=1, max_length=128)]
+    source: EventSource
+
+
+class EventBridgePutRawEventsParameters(RestMessage):
+    """The event that PutRawEvents publishes on an event bus. Its Data is the Input."""
+
+    metadata: Annotated[dict[MetadataKey, MetadataValue], Meta(min_length=0, max_length=100)] | None = None
+
+
 class Target(RestMessage):
     """The target of a schedule.
 
-    Parameters for targets other than queues and topics are untyped, and Penstock refuses them.
+    Parameters for targets that Penstock does not have are untyped, and Penstock refuses them.
     """
 
     arn: TargetArn
@@ -74,8 +97,8 @@ class Target(RestMessage):
     input: Annotated[str, Meta(min_length=1)] | None = None
     ecs_parameters: Unsupported = None
     event_bridge_parameters: Unsupported = None
-    event_bridge_put_events_v2_parameters: Unsupported = None
-    event_bridge_put_raw_events_parameters: Unsupported = None
+    event_bridge_put_events_v2_parameters: EventBridgePutEventsV2Parameters | None = None
+    event_bridge_put_raw_events_parameters: EventBridgePutRawEventsParameters | None = None
     kinesis_parameters: Unsupported = None
     sage_maker_pipeline_parameters: Unsupported = None
     sqs_parameters: SqsParameters | None = None

@@ -55,7 +55,7 @@ async def create_schedule(runner: Runner) -> Response:
 async def list_schedules(
     runner: Runner,
     status: Literal["active", "paused"] | None = None,
-    target_kind: Literal["queue", "topic", "function"] | None = None,
+    target_kind: Literal["queue", "topic", "function", "bus"] | None = None,
     name_prefix: Annotated[str | None, Query(max_length=64)] = None,
 ) -> SchedulePage:
     """List schedules by name, at most QUEUE_SCHEDULE_LIST_MAX."""

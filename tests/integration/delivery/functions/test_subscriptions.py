@@ -78,6 +78,18 @@ def test_without_input_it_is_the_default_event(harness: Harness) -> None:
     assert event["resources"] == [f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/default/{made}"]
 
 
+def test_the_payload_of_a_universal_target_is_the_event(harness: Harness) -> None:
+    """The source is "Using universal targets in EventBridge Scheduler" (User Guide)."""
+    name = harness.function(ignore)
+    payload = json.dumps({"attempt": "<aws.scheduler.attempt-number>", "text": 'ü "quoted"'})
+    request = {"FunctionName": name, "InvocationType": "Event", "Payload": payload}
+    schedule(harness, name, Arn="arn:aws:scheduler:::aws-sdk:lambda:invoke", Input=json.dumps(request))
+    harness.functions.wait(lambda: bool(harness.invocations(name)))
+    (invocation,) = harness.invocations(name)
+    assert invocation.headers["x-amz-invocation-type"] == "Event"
+    assert invocation.event == {"attempt": "1", "text": 'ü "quoted"'}
+
+
 def test_each_attempt_has_its_number_and_its_id(harness: Harness) -> None:
     def throttles(event: Any) -> None:
         if event["attempt"] != "3":

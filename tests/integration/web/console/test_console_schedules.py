@@ -243,6 +243,39 @@ def test_the_page_warns_of_a_target_that_does_not_exist(console: Console, api: s
     assert warning not in console.page(f"/schedules/{name}")
 
 
+def test_a_change_keeps_the_parameters_of_a_bus(console: Console) -> None:
+    scheduler: Any = console.service.client("scheduler")
+    target = {
+        "Arn": f"arn:aws:events:us-east-1:000000000000:event-busv2/orders/{'a' * 25}",
+        "RoleArn": "arn:aws:iam::000000000000:role/r",
+        "Input": '{"n":1}',
+        "EventBridgePutEventsV2Parameters": {"DetailType": "order", "Source": "shop"},
+    }
+    scheduler.create_schedule(
+        Name="onabus", ScheduleExpression="rate(1 hours)", FlexibleTimeWindow={"Mode": "OFF"}, Target=target
+    )
+    path = "/console/schedules/onabus/change"
+    shown = console.browser.get(path).text
+    assert '<option value="events" selected>Event bus' in shown
+    version = re.findall('name="version" value="([^"]*)"', shown)[0]
+    changed = console.browser.post(path, **{**typed(shown), "version": version, "input": '{"n":2}'})
+    assert changed.headers["location"] == "/console/schedules/onabus?done=rescheduled"
+    found = scheduler.get_schedule(Name="onabus")["Target"]
+    assert found.items() >= {**target, "Input": '{"n":2}'}.items()
+
+
+def test_a_universal_target_is_created(console: Console) -> None:
+    scheduler: Any = console.service.client("scheduler")
+    text = '{"QueueUrl":"formed","MessageBody":"m"}'
+    form = {**FORM, "name": "called", "service": "scheduler", "input": text}
+    arn = "arn:aws:scheduler:::aws-sdk:sqs:sendMessage"
+    refused = console.browser.post("/console/schedules", **{**form, "target": arn.replace("sendMessage", "purgeQueue")})
+    assert "sqs:sendMessage" in problem(refused.text, "target")
+    made = console.browser.post("/console/schedules", **{**form, "target": arn})
+    assert made.headers["location"] == "/console/schedules/called?done=scheduled"
+    assert scheduler.get_schedule(Name="called")["Target"]["Input"] == text
+
+
 def test_a_schedule_that_its_failures_paused_needs_a_person(console: Console) -> None:
     """The page promises nothing that does not happen: a new queue alone lets no paused schedule fire."""
     new = {"name": "halted", "cron": "0 3 * * *", "target": {"queue": "halted-jobs", "message": 1}}

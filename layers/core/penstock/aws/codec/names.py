@@ -18,6 +18,8 @@ import msgspec
 
 Unsupported = Any
 """A member of AWS's model that Penstock refuses with any value."""
+Document = Unsupported
+"""A JSON value of any type."""
 
 
 class Request(msgspec.Struct, rename="pascal", gc=False):

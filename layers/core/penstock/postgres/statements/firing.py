@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from penstock.postgres.statement import Statement
+from penstock.postgres.statement import JsonObject, Statement
 
 
 class NextScheduleRow(NamedTuple):
@@ -35,7 +35,7 @@ NEXT_LATER_SCHEDULE = Statement("queue.next_later_schedule", (), NextLaterSchedu
 class ClaimedScheduleRow(NamedTuple):
     """A schedule whose occurrence `next_fire_at` is due, locked until the end of the transaction.
 
-    `now` is the database's time. `topic` is the ARN if the target is a topic.
+    `now` is the database's time. `target` is None if SQL builds the message for the target.
     """
 
     now: datetime
@@ -51,15 +51,17 @@ class ClaimedScheduleRow(NamedTuple):
     catchup_limit: int
     max_age_seconds: int
     next_fire_at: datetime
-    topic: str | None
+    target: JsonObject | None
     name: str
+    account_id: str
+    region: str
 
 
 CLAIM_SCHEDULES = Statement("queue.claim_schedules", ("int4", "int4"), ClaimedScheduleRow)
 
 
 class ScheduleInputRow(NamedTuple):
-    """The text that the occurrence `n` sends to a topic."""
+    """The text that the occurrence `n` sends to its target."""
 
     n: int
     input: str
@@ -71,7 +73,7 @@ SCHEDULE_INPUTS = Statement("queue.schedule_inputs", ("int8[]", "timestamptz[]")
 class FiredRow(NamedTuple):
     """The outcome of a schedule's occurrences. `outcome` is done, failed, busy or unsigned.
 
-    `detail` is the reason for a failure, or the signature version that the topic messages need.
+    `detail` is the reason for a failure, or the signature version that the messages need.
     """
 
     schedule_id: int
@@ -92,13 +94,15 @@ FIRE_SCHEDULES = Statement(
 class ClaimedRetryRow(NamedTuple):
     """A failed invocation whose retry is due, locked until the end of the transaction.
 
-    `topic` is the ARN if the target is a topic. `input` is the text to send.
+    `target` is None if SQL builds the message for the target. `input` is the text to send.
     """
 
     retry_id: int
-    topic: str | None
+    target: JsonObject | None
     input: str
     name: str
+    account_id: str
+    region: str
 
 
 CLAIM_SCHEDULE_RETRIES = Statement("queue.claim_schedule_retries", ("int4", "int4"), ClaimedRetryRow)

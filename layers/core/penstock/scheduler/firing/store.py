@@ -1,6 +1,6 @@
 """Claims, plans and fires a batch of schedules, and stores the next times, in one transaction.
 
-    claim_schedules (SKIP LOCKED) ──► plan ──► messages for topics, if some are among the targets ──► fire_schedules
+    claim_schedules (SKIP LOCKED) ──► plan ──► messages for targets that need one ──► fire_schedules
 
 If a worker dies, the server rolls back the transaction, and another worker fires the batch.
 """
@@ -30,7 +30,7 @@ from penstock.postgres.statements.firing import (
 from penstock.sns.publishing.publications import TopicCache
 
 from .plan import Plan, plan
-from .topic_messages import TopicDraft, sign_drafts
+from .target_messages import Draft, TargetMessage, build_target_messages
 from .traces import Traces
 
 if TYPE_CHECKING:
@@ -102,7 +102,8 @@ class FiringStore:
         """Fires schedules. Returns the schedules that did not fire because their messages need another signature
         version."""
         firings = [(work.due, at) for work in planned for at in work.plan.times]
-        topic_messages = self._sign(self._drafts(firings))
+        messages = self._build(self._drafts(firings))
+        topics = {due.schedule_id: find_topic(message) for (due, _), message in zip(firings, messages, strict=True)}
         columns = [
             [work.due.schedule_id for work in planned],
             [work.plan.next_fire_at for work in planned],
@@ -110,7 +111,7 @@ class FiringStore:
             [work.plan.skipped_at for work in planned],
             [len(work.plan.times) for work in planned],
             [at for _, at in firings],
-            self._traces.begin("schedule", [(due.schedule_id, at, due.name) for due, at in firings], topic_messages),
+            self._traces.begin("schedule", [(due.schedule_id, at, due.name) for due, at in firings], encode(messages)),
         ]
         unsigned = set()
         for row in self._calls.call(FIRE_SCHEDULES, columns):
@@ -120,8 +121,7 @@ class FiringStore:
                 self._traces.failed(row.schedule_id)
             if row.outcome == "unsigned":
                 unsigned.add(row.schedule_id)
-                topic = next(work.due.topic for work in planned if work.due.schedule_id == row.schedule_id)
-                self._learn(topic, row.detail)
+                self._learn(topics[row.schedule_id], row.detail)
         for due, at in firings:
             # Within a flexible window, or with jitter, an occurrence is not late.
             if due.schedule_id not in unsigned and not due.window_seconds:
@@ -133,32 +133,43 @@ class FiringStore:
         self._observer.counted(counts)
 
     def _retry(self, retries: list[ClaimedRetryRow]) -> list[ClaimedRetryRow]:
-        signed = self._sign([TopicDraft(r.topic, r.input) if r.topic else None for r in retries])
-        topic_messages = self._traces.begin("retry", [(r.retry_id, None, r.name) for r in retries], signed)
+        built = self._build(
+            [None if r.target is None else Draft(r.target, r.input, r.account_id, r.region) for r in retries]
+        )
+        topics = {retry.retry_id: find_topic(message) for retry, message in zip(retries, built, strict=True)}
+        messages = self._traces.begin("retry", [(r.retry_id, None, r.name) for r in retries], encode(built))
         unsigned = set()
-        for row in self._calls.call(FIRE_SCHEDULE_RETRIES, [[r.retry_id for r in retries], topic_messages]):
+        for row in self._calls.call(FIRE_SCHEDULE_RETRIES, [[r.retry_id for r in retries], messages]):
             self._count(**{row.outcome if row.outcome in ("fired", "busy", "exhausted") else "failed": 1})
             if row.outcome != "fired":
                 self._traces.failed(row.retry_id)
             if row.outcome == "unsigned":
                 unsigned.add(row.retry_id)
-                self._learn(next(r.topic for r in retries if r.retry_id == row.retry_id), row.detail)
+                self._learn(topics[row.retry_id], row.detail)
         return [retry for retry in retries if retry.retry_id in unsigned]
 
-    # --- messages for topics -----------------------------------------------------------------------------------------
-    def _drafts(self, firings: list[tuple[ClaimedScheduleRow, datetime]]) -> list[TopicDraft | None]:
-        """Returns the messages for SNS topics, and None for every other target."""
-        if not any(due.topic for due, _ in firings):
+    # --- messages for targets ----------------------------------------------------------------------------------------
+    def _drafts(self, firings: list[tuple[ClaimedScheduleRow, datetime]]) -> list[Draft | None]:
+        """Returns the drafts of messages that SQL cannot build, and None for the other targets."""
+        if not any(due.target for due, _ in firings):
             return [None] * len(firings)
         columns = ([due.schedule_id for due, _ in firings], [at for _, at in firings])
         inputs = self._calls.call(SCHEDULE_INPUTS, columns)
         return [
-            TopicDraft(due.topic, row.input) if due.topic else None
+            None if due.target is None else Draft(due.target, row.input, due.account_id, due.region)
             for (due, _), row in zip(firings, inputs, strict=True)
         ]
 
-    def _sign(self, drafts: list[TopicDraft | None]) -> list[bytes | None]:
-        return drivers.run(sign_drafts(drafts, self._environment), self._calls)
+    def _build(self, drafts: list[Draft | None]) -> list[TargetMessage | None]:
+        return drivers.run(build_target_messages(drafts, self._environment), self._calls)
 
     def _learn(self, topic: str | None, version: str | None) -> None:
         self._environment.cache(TopicCache).learn_signature_version(str(topic), str(version))
+
+
+def encode(messages: list[TargetMessage | None]) -> list[bytes | None]:
+    return [None if message is None else message.data for message in messages]
+
+
+def find_topic(message: TargetMessage | None) -> str | None:
+    return None if message is None else message.topic

@@ -1,13 +1,9 @@
-"""Builds the messages that schedules send to SNS topics, with signed envelopes as for Publish. One SQL call sends the
-messages."""
-
-from collections.abc import Sequence
-from typing import NamedTuple
+"""Builds the messages that schedules send to SNS topics, with signed envelopes as for Publish."""
 
 import msgspec
 
 from penstock.aws.message_id import as_text, build_message_id
-from penstock.aws.sns_arn import TopicArn, parse_topic_arn
+from penstock.aws.sns_arn import TopicArn
 from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.sns.filter_policy.unjudged import report_unjudged
@@ -22,34 +18,18 @@ from penstock.sns.publishing.publications import (
 _json = msgspec.json.Encoder()
 
 
-class TopicDraft(NamedTuple):
-    """A message to the topic with this ARN."""
-
-    topic: str
-    text: str
-
-
-def sign_drafts(drafts: Sequence[TopicDraft | None], environment: Environment) -> Operation[list[bytes | None]]:
-    """Returns the topic messages that `queue.fire_schedules` takes, as JSON, or None for other targets and wrong
-    ARNs."""
-    topic_messages: list[bytes | None] = []
-    for draft in drafts:
-        topic = None if draft is None else parse_topic_arn(draft.topic)
-        # SQL reports an error for an ARN of another kind, because no topic has such an ARN.
-        if draft is None or topic is None:
-            topic_messages.append(None)
-        else:
-            topic_messages.append((yield from build_topic_message(topic, draft.text, environment)))
-    return topic_messages
+def build_text_message(text: str) -> OutgoingMessage:
+    """Returns the message of a templated target, which has only a text."""
+    return OutgoingMessage(
+        as_text(build_message_id()), {DEFAULT_TEXT: text}, {}, 0, len(text.encode()), None, None, None
+    )
 
 
-def build_topic_message(topic: TopicArn, text: str, environment: Environment) -> Operation[bytes]:
-    """Builds one message, and signs it with the cached signature version. If the version has changed, the database
-    raises QU007."""
+def build_topic_message(topic: TopicArn, message: OutgoingMessage, environment: Environment) -> Operation[bytes]:
+    """Encodes one message for `queue.dispatch_schedule`, and signs it with the cached signature version. If the version
+    has changed, the database raises QU007."""
     version = environment.cache(TopicCache).signature_version(str(topic))
-    size, message_id = len(text.encode()), as_text(build_message_id())
-    message = OutgoingMessage(message_id, {DEFAULT_TEXT: text}, {}, 0, size, None, None, None)
     contents = yield from build_contents(topic, message, version, build_publisher_context(topic, environment))
-    publication, is_judged = encode_publication(message, contents, size, None)
+    publication, is_judged = encode_publication(message, contents, message.size, None)
     yield from report_unjudged("publish", str(topic), not is_judged)
-    return _json.encode({"version": version, "publication": msgspec.Raw(publication)})
+    return _json.encode({"topic": str(topic), "version": version, "publication": msgspec.Raw(publication)})

@@ -37,19 +37,17 @@ class Traces:
             self._spans.clear()
             self._failed_ids.clear()
 
-    def begin(self, kind: str, keys: Sequence[Key], topic_messages: Sequence[bytes | None]) -> list[bytes | None]:
+    def begin(self, kind: str, keys: Sequence[Key], messages: Sequence[bytes | None]) -> list[bytes | None]:
         """Starts spans. Returns the messages, with a trace header if the span is recorded.
 
         `kind` is schedule or retry.
         """
         if self._tracer is None:
-            return list(topic_messages)
+            return list(messages)
         for key in keys:
             if key not in self._spans:
                 self._spans[key] = self._tracer.root(f"fire {kind}", build_span_attributes(kind, key))
-        return [
-            add_trace(topic_message, self._spans[key]) for key, topic_message in zip(keys, topic_messages, strict=True)
-        ]
+        return [add_trace(message, self._spans[key]) for key, message in zip(keys, messages, strict=True)]
 
     def failed(self, row_id: int) -> None:
         """Marks the spans of this schedule or retry as failed, because the target did not accept the message."""
@@ -64,9 +62,9 @@ def build_span_attributes(kind: str, key: Key) -> dict[str, Value]:
     return attributes
 
 
-def add_trace(topic_message: bytes | None, span: Span | None) -> bytes | None:
+def add_trace(message: bytes | None, span: Span | None) -> bytes | None:
     """Returns the message, a JSON object or None, with the trace header as the first member."""
     if span is None:
-        return topic_message
+        return message
     trace = b'{"trace":' + _json.encode(as_trace_header(span.context))
-    return trace + (b"}" if topic_message is None else b"," + topic_message[1:])
+    return trace + (b"}" if message is None else b"," + message[1:])

@@ -7,6 +7,7 @@ that publishes compares both values with the database, so a stale entry only cos
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Protocol
 
 import msgspec
 
@@ -118,14 +119,24 @@ def encode_publications(
     return entries
 
 
-def build_publisher_context(topic: TopicArn, environment: Environment) -> Context:
-    """Returns the context of a publisher in the topic's account.
+class Owned(Protocol):
+    """An ARN, or anything else that belongs to an account in a region."""
+
+    @property
+    def account_id(self) -> str: ...
+
+    @property
+    def region(self) -> str: ...
+
+
+def build_publisher_context(owned: Owned, environment: Environment) -> Context:
+    """Returns the context of a publisher in the account and region of a topic or another resource.
 
     Links start with QUEUE_BASE_URL, or with the address on which this process listens if QUEUE_BASE_URL is empty.
     """
     authority = environment.settings.local_authority
     request = HttpRequest("POST", "/", b"", {b"host": authority.encode()}, b"")
-    return Context(topic.account_id, topic.region, "", environment, request)
+    return Context(owned.account_id, owned.region, "", environment, request)
 
 
 def build_contents(topic: TopicArn, message: OutgoingMessage, version: str, context: Context) -> Operation[Contents]:

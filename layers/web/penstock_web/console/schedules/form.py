@@ -35,8 +35,11 @@ FIELDS: Final = (
 )  # fmt: skip
 KINDS: Final = ("cron", "every", "when", "fire_at")
 """The forms of the REST API's expressions. A schedule of EventBridge Scheduler has no kind."""
-SERVICES: Final = {"sqs": "Queue", "sns": "Topic", "lambda": "Function"}
+SERVICES: Final = {"sqs": "Queue", "sns": "Topic", "lambda": "Function", "scheduler": "Universal target"}
+BUS_SERVICES: Final = {**SERVICES, "events": "Event bus"}
+"""The kinds of targets if the schedule has an event bus, whose parameters the form keeps and does not show."""
 PREVIEWED: Final = 10
+WITHOUT_FIELDS: Final = ("EventBridgePutEventsV2Parameters", "EventBridgePutRawEventsParameters")
 MEMBERS: Final = {
     "name": "name", "groupName": "group", "scheduleExpression": "expression", "startDate": "start", "endDate": "end",
     "scheduleExpressionTimezone": "timezone", "target.arn": "target", "target.input": "input",
@@ -190,6 +193,9 @@ def build_members(
     }
     if before is not None and before.target is not None and before.target.role_arn:
         target["RoleArn"] = before.target.role_arn
+    if before is not None and before.target is not None and before.target.arn == target["Arn"]:
+        stored = msgspec.to_builtins(before.target)
+        target |= {name: stored[name] for name in WITHOUT_FIELDS if name in stored}
     if values["message_group"]:
         target["SqsParameters"] = {"MessageGroupId": values["message_group"]}
     if values["dead"]:

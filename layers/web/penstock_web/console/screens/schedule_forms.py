@@ -1,5 +1,6 @@
 """Creates and changes schedules with a form that shows the next ten times before the user saves the schedule."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
 from typing import Final, NamedTuple
@@ -24,6 +25,7 @@ from penstock_web.console.rendering import segment
 from penstock_web.console.resources import find_missing, list_queue_names
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.schedules.form import (
+    BUS_SERVICES,
     KINDS,
     SERVICES,
     Problems,
@@ -211,10 +213,16 @@ async def show_form(
         page, "schedule_form.html", status if error is None else status_and_code(type(error))[0],
         title=f"Change {key}" if key else "New schedule", values=values, problems=found, previewed=previewed, key=key,
         is_aws=row is None or row.api == "aws", version=version or (row.updated_at.isoformat() if row else ""),
-        kinds={kind: kind for kind in KINDS}, services=SERVICES if row is None or row.api == "aws" else REST_TARGETS,
+        kinds={kind: kind for kind in KINDS}, services=choose_services(values, row),
         zones=list_zones(), may_preview=page.may("penstock:PreviewSchedule"),
         queues=await page.run(list_queue_names(page.context)),
     )  # fmt: skip
+
+
+def choose_services(values: Values, row: StoredSchedule | None) -> Mapping[str, str]:
+    if row is not None and row.api != "aws":
+        return REST_TARGETS
+    return BUS_SERVICES if values["service"] == "events" else SERVICES
 
 
 @cache

@@ -1,0 +1,105 @@
+"""Builds the messages that SQL cannot build, for the topics, event buses and universal targets of schedules. One SQL
+call sends the messages."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from penstock.aws.bus_arn import is_bus_arn
+from penstock.aws.sns_arn import parse_topic_arn
+from penstock.aws.universal_target import UniversalTargetInvalid, read_action
+from penstock.effects import Operation
+from penstock.environment import Environment
+from penstock.errors import AwsError
+from penstock.events.publishing import EntryError
+from penstock.postgres.statement import JsonObject
+from penstock.postgres.statements.messages import SendEntry
+from penstock.scheduler.bus_events import build_bus_event
+from penstock.scheduler.types import Target
+from penstock.sns.publishing.attribute_checks import check_attribute_types
+from penstock.sns.publishing.message_checks import check_message
+from penstock.sns.publishing.publications import build_publisher_context
+from penstock.sns.types import PublishRequest
+from penstock.sqs.send import build_message
+from penstock.sqs.types import SendMessageRequest
+from penstock.sqs.validation import check_message_size
+from penstock.universal_calls import read_call
+
+from .topic_messages import build_text_message, build_topic_message
+
+_json = msgspec.json.Encoder()
+
+
+class Draft(NamedTuple):
+    """A target, the text for it, and the account and region of the schedule."""
+
+    target: JsonObject
+    text: str
+    account_id: str
+    region: str
+
+
+class TargetMessage(NamedTuple):
+    """What `queue.dispatch_schedule` takes, as JSON, and the topic whose signature version the message has."""
+
+    data: bytes
+    topic: str | None = None
+
+
+def build_target_messages(
+    drafts: Sequence[Draft | None], environment: Environment
+) -> Operation[list[TargetMessage | None]]:
+    """Returns a message for each draft. A message that a target would refuse has the error, which SQL raises for its
+    schedule alone."""
+    messages: list[TargetMessage | None] = []
+    for draft in drafts:
+        try:
+            messages.append(None if draft is None else (yield from _build(draft, environment)))
+        except (AwsError, EntryError, UniversalTargetInvalid) as error:
+            messages.append(TargetMessage(_json.encode(describe_error(error))))
+    return messages
+
+
+def describe_error(error: AwsError | EntryError | UniversalTargetInvalid) -> JsonObject:
+    if isinstance(error, AwsError):
+        return {"error": error.message, "code": error.query_code}
+    return {"error": str(error), "code": "ValidationException"}
+
+
+def _build(draft: Draft, environment: Environment) -> Operation[TargetMessage]:
+    arn = str(draft.target["Arn"])
+    topic = parse_topic_arn(arn)
+    if topic is not None:
+        data = yield from build_topic_message(topic, build_text_message(draft.text), environment)
+        return TargetMessage(data, arn)
+    if is_bus_arn(arn):
+        target = msgspec.convert(draft.target, Target)
+        event = build_bus_event(target, draft.text, build_publisher_context(draft, environment))
+        return TargetMessage(_json.encode({"event": event}))
+    return (yield from _build_universal(draft, environment))
+
+
+def _build_universal(draft: Draft, environment: Environment) -> Operation[TargetMessage]:
+    """Builds the message of a call. The worker `deliver` reads the payload for a function from the input."""
+    context = build_publisher_context(draft, environment)
+    call = read_call(read_action(str(draft.target["Arn"])), draft.text, context)
+    if isinstance(call.request, SendMessageRequest):
+        message = build_message(call.request, call.arn)
+        check_message_size(message.stored.size_bytes)
+        return TargetMessage(_json.encode({"entry": describe_entry(message.stored)}))
+    topic = parse_topic_arn(call.arn)
+    if topic is None or not isinstance(call.request, PublishRequest):
+        return TargetMessage(_json.encode({"function": call.arn}))
+    check_attribute_types([("", call.request.message_attributes)])
+    published = yield from check_message(call.request, topic)
+    return TargetMessage((yield from build_topic_message(topic, published, environment)), call.arn)
+
+
+def describe_entry(entry: SendEntry) -> JsonObject:
+    """Returns a message for a queue by the names of SendEntry."""
+    members = {**entry._asdict(), "message_id": None, "body": entry.body.decode()}
+    for name in ("attributes", "system"):
+        if members[name] is not None:
+            members[name] = msgspec.Raw(members[name])
+    return {name: value for name, value in members.items() if value is not None}
