@@ -1699,13 +1699,29 @@ create table queue.event_source (
     arn text not null unique,
     type text not null check (type in ('AWS_SERVICE_EVENTS', 'PARTNER_EVENTS', 'WEBHOOK_EVENTS')),
     revoked boolean not null default false,
-    configuration jsonb not null,   -- the members Configuration and Description, by AWS's names
+    configuration jsonb not null,   -- the members Configuration and Description, by AWS's names, without secrets
     tags jsonb not null default '{}',
+    client_token text,
+    request_hash text,
     created_at timestamptz not null default clock_timestamp(),
     updated_at timestamptz not null default clock_timestamp(),
     unique (account_id, region, name)
 );
 create index event_source_bus on queue.event_source (bus_id, arn);
+create index event_source_token on queue.event_source (account_id, region, client_token)
+    where client_token is not null;
+
+-- The address and the credentials of a webhook. The credentials are encrypted with QUEUE_ENCRYPTION_KEY.
+create table queue.event_webhook (
+    source_id bigint primary key references queue.event_source on delete cascade,
+    url_key text not null unique,       -- the last segment of the webhook's URL
+    secret bytea not null,
+    previous_secret bytea,              -- the secret that the last rotation replaced
+    previous_until timestamptz,         -- when the previous secret ends
+    rotation_token text,                -- the client token of the last rotation, and the hash of its request
+    rotation_hash text,
+    rotated_at timestamptz
+);
 
 -- The events of all buses. Each partition contains the events of one retention class and one day or week, so that the
 -- end of a retention period drops partitions. `number` is the sequence number, which the publisher's transaction takes

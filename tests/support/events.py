@@ -51,6 +51,17 @@ def store_bus(database: Database, account: str, bus: str, subscriber: str) -> No
         )
 
 
+def store_webhook(database: Database, bus_arn: str, name: str) -> str:
+    """Stores a webhook, whose credential no service can decrypt, and returns its ARN."""
+    arn = f"{bus_arn.partition(':event-busv2')[0]}:event-sourcev2/webhook/{name}/{'0' * 25}"
+    with psycopg.connect(database.dsn, autocommit=True) as db:
+        db.execute(
+            "select queue.create_event_source(%s, %s, %s, %s, %s, %s, %s, '', null, null)",
+            (bus_arn, bus_arn.split(":")[4], REGION, name, arn, Jsonb({"configuration": {}, "tags": {}}), name),
+        )
+    return arn
+
+
 def put(db: Connection, bus: str, *bodies: str, **arrays: object) -> list[tuple[UUID, int, bool]]:
     """Publishes events with JSON payloads. Returns their ids, numbers, and whether they are duplicates."""
     names = "".join(f", p_{name} => %s" for name in arrays)

@@ -55,6 +55,7 @@ from .rest import transactions
 from .rest.api import bearer_key
 from .rest.application import RestApplication
 from .rest.errors import build_error_response
+from .rest.webhooks import is_webhook_url
 from .routing.openapi import EVERY_ROUTE, describe_error_responses
 from .routing.request_id import name_request
 from .routing.routes import run_route
@@ -165,7 +166,7 @@ class Application(RestApplication):
         head = HttpRequest(scope["method"], scope["path"], scope["query_string"], dict(scope["headers"]), b"", peer)
         address = find_client_address(head.headers, peer, environment.settings)
         caller = None
-        if environment.access is not None:
+        if environment.access is not None and not is_webhook_url(scope["path"]):
             rest = Api.REST if scope["path"].startswith(PREFIX + "/") else Api.OTHER
             api = Api.AWS if self._is_aws(scope) else rest
             caller = await run_operation(environment.access.find_caller(head, api, address), self._resources)

@@ -1,6 +1,6 @@
 -- queue.quota_reached: returns whether an account has reached a quota. Returns false if the named item exists already.
 --   `p_kind` is queues, topics, subscriptions, schedules, platform_applications, opted_out_numbers, mappings,
---     event_buses or event_subscribers.
+--     event_buses, event_subscribers or event_sources.
 --   `p_group` is the group of a schedule, or the ARN of a subscriber's bus.
 --   `p_name` is the item's name, the ARN of a platform application, or a phone number. For a subscription or a mapping,
 --     `p_name` is null.
@@ -20,7 +20,8 @@ declare
         when 'opted_out_numbers' then 'queue.opted_out_number'::regclass
         when 'mappings' then 'queue.event_source_mapping'::regclass
         when 'event_buses' then 'queue.event_bus'::regclass
-        when 'event_subscribers' then 'queue.event_subscriber'::regclass end;
+        when 'event_subscribers' then 'queue.event_subscriber'::regclass
+        when 'event_sources' then 'queue.event_source'::regclass end;
 begin
     -- A count of fewer than 1,000 items needs no estimate.
     if p_max >= 1000 and (select c.reltuples between 0 and p_max / 2 from pg_class c where c.oid = v_table) then
@@ -50,6 +51,8 @@ begin
             select count(*) from (
                 select from queue.event_bus b join queue.event_subscriber s using (bus_id)
                 where b.arn = p_group limit p_max) k)
+        when 'event_sources' then (
+            select count(*) from (select from queue.event_source s where s.account_id = p_account_id limit p_max) k)
         else (
             select count(*) from (select from queue.schedule s where s.account_id = p_account_id limit p_max) k) end
         and not case p_kind
@@ -69,6 +72,8 @@ begin
         when 'event_subscribers' then exists (
             select from queue.event_bus b join queue.event_subscriber s using (bus_id)
             where b.arn = p_group and (s.account_id, s.name) = (p_account_id, p_name))
+        when 'event_sources' then exists (
+            select from queue.event_source s where (s.account_id, s.region, s.name) = (p_account_id, p_region, p_name))
         else exists (
             select from queue.schedule s
             where (s.account_id, s.region, s.group_name, s.name) = (p_account_id, p_region, p_group, p_name)) end;

@@ -13,10 +13,10 @@ from penstock.actions import ACTIONS
 from penstock.aws.codec import cbor
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import Deployments
-from tests.support.conformance.events import Events
+from tests.support.conformance.events import Events, build_role
 from tests.support.conformance.sdk_clients import service_model
 from tests.support.conformance.sqs import Sqs, read_cbor, read_refusal
-from tests.support.conformance.valid_requests.events import GOOD, REFUSED, Members
+from tests.support.conformance.valid_requests.events import GOOD, PARTNER, REFUSED, Members
 from tests.support.functions.server import Functions, file_name
 from tests.support.local_lambda.events import Request, Response, event_of, response_of
 
@@ -92,30 +92,28 @@ def test_a_function_answers_its_own_action_alone(functions: Functions) -> None:
     assert _refusal(response)[:2] == ("UnknownOperationException", 404)
 
 
-REASONS = {
-    "CreateEventSource": "AWS's services do not emit events to Penstock.",
-    "UpdateEventSource": "AWS's partners do not emit events to Penstock.",
-    "RotateWebhookCredentials": "Penstock has no webhooks as event sources.",
-}
+WEBHOOK = {"AuthConfiguration": {"BasicHttpAuthConfiguration": {}}, "RoleArn": build_role()}
+KINDS: list[tuple[dict[str, Members], str]] = [
+    ({}, "exactly one kind"),
+    ({"Partner": PARTNER, "Webhook": WEBHOOK}, "exactly one kind"),
+    ({"AwsService": {"AwsService": "aws.s3", "Pattern": "{}"}}, "AWS's services do not emit events to Penstock."),
+    ({"Partner": PARTNER}, "AWS's partners do not emit events to Penstock."),
+    ({"Webhook": WEBHOOK}, "needs the setting QUEUE_ENCRYPTION_KEY"),
+]
 
 
-@pytest.mark.parametrize("action", REFUSED)
-def test_event_sources_are_refused_with_the_reason(preparing: Events, functions: Functions, action: str) -> None:
-    response = invoke(functions, f"events/{file_name(action)}", write(action, REFUSED[action](preparing)))
-    code, status, message = _refusal(response)
-    assert (code, status) == ("InvalidInputException", 400)
-    assert REASONS[action] in message
-
-
-@pytest.mark.parametrize("kinds", [(), ("Webhook", "Partner"), ("Webhook",)])
-def test_an_event_source_has_one_kind(preparing: Events, functions: Functions, kinds: tuple[str, ...]) -> None:
-    """Configuration is a union, so it has exactly one member."""
-    configuration: dict[str, Members] = {f"{kind}EventsConfiguration": {} for kind in kinds}
+@pytest.mark.parametrize(("kinds", "reason"), KINDS)
+def test_event_sources_are_refused_with_the_reason(
+    preparing: Events, functions: Functions, kinds: dict[str, Members], reason: str
+) -> None:
+    """Configuration is a union, so it has exactly one member. The functions of this test have no encryption key."""
+    configuration = {f"{kind}EventsConfiguration": members for kind, members in kinds.items()}
     members = {"Name": "s", "EventBusArn": preparing.bus(), "Configuration": configuration}
-    response = invoke(functions, "gateway", write("CreateEventSource", members, by_model=False))
-    code, status, message = _refusal(response)
-    assert (code, status) == ("InvalidInputException", 400)
-    assert ("no webhooks" if len(kinds) == 1 else "exactly one kind") in message
+    for function in ("gateway", "events/create_event_source"):
+        response = invoke(functions, function, write("CreateEventSource", members, by_model=False))
+        code, status, message = _refusal(response)
+        assert (code, status) == ("InvalidInputException", 400)
+        assert reason in message
 
 
 @pytest.mark.parametrize("action", ["PutRule", "PutPartnerEvents"])

@@ -23,7 +23,7 @@ from penstock_web.rest.api import ROUTES
 from penstock_web.rest.application import RestApplication
 from tests.support.conformance.access_keys import SIGV4, key_ring
 from tests.support.database import Database
-from tests.support.events import build_arns, store_bus
+from tests.support.events import build_arns, store_bus, store_webhook
 from tests.support.programs.penstock_service import Service
 from tests.support.web.console import ConsoleClient, build_form
 
@@ -34,7 +34,7 @@ HEAD = f"us-east-1:{ACCOUNT}"
 PATH = {
     "name": "guarded", "topic": "guarded", "id": ID, "schedule": "guarded", "mapping": ID, "user": "guarded",
     "message_id": "1", "move": ID, "subscription": ID,
-    "group": "guarded", "bus": "guarded", "subscriber": "guarded", "key": "PSTBAAAAAAAAAAAAAAAA",
+    "group": "guarded", "bus": "guarded", "subscriber": "guarded", "source": "guarded", "key": "PSTBAAAAAAAAAAAAAAAA",
 }  # fmt: skip
 RESOURCES = {
     "queue": f"arn:aws:sqs:{HEAD}:guarded",
@@ -47,6 +47,7 @@ RESOURCES = {
     "user": f"arn:aws:iam::{ACCOUNT}:user/guarded",
 }
 BUS, SUBSCRIBER = build_arns(ACCOUNT, "guarded", "guarded")
+WEBHOOK = f"arn:aws:events:{HEAD}:event-sourcev2/webhook/guarded/{'0' * 25}"
 TARGET = {"queue": "q", "message": "x"}
 BODIES: dict[str, Any] = {
     "POST /queues": {"name": "guarded"},
@@ -85,6 +86,7 @@ ASKED = {
     **dict.fromkeys(("events:DescribeEventBus", "events:ListSubscribers", "events:PutEvents"), BUS),
     **dict.fromkeys(("events:PutRawEvents", "penstock:ReplayEvents"), BUS),
     **dict.fromkeys(("events:DescribeSubscriber", "events:UpdateSubscriber"), SUBSCRIBER),
+    "penstock:ReadWebhookSecret": WEBHOOK,
     "penstock:CreateKey": RESOURCES["user"],
     "penstock:LimitKey": RESOURCES["user"],
     "penstock:RevokeKey": RESOURCES["user"],
@@ -192,6 +194,7 @@ def interfaces(shared_database: Database, shared_service: Service) -> Iterator[I
         new = {"name": "guarded", "every": "1h", "target": TARGET}
         http.post("/v1/schedules", json=new, headers=headers).raise_for_status()
         store_bus(shared_database, ACCOUNT, "guarded", "guarded")
+        assert store_webhook(shared_database, BUS, "guarded") == WEBHOOK
         console = ConsoleClient(shared_service)
         assert console.sign_in(keys["token"]).status_code == 303
         yield Interfaces(http, console, shared_database, headers, keys)

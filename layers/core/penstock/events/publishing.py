@@ -76,14 +76,16 @@ def put_raw_events(request: events.PutRawEventsRequest, context: Context) -> Ope
     return (yield from _publish(request.event_bus_arn, entries, build, context))
 
 
-def publish_all(arn: str, entries: Sequence[AnyEntry], context: Context) -> Operation[list[PutBusEventRow]]:
+def publish_all(
+    arn: str, entries: Sequence[AnyEntry], context: Context, *, by_content: bool = False
+) -> Operation[list[PutBusEventRow]]:
     """Publishes up to 100 events of both kinds in the order of the entries, or none if an entry is invalid. Returns a
     row for each entry. Raises InvalidInputException, ResourceNotFoundException."""
     built = []
     _check_size(sum(_measure(entry) for entry in entries))
     for number, entry in enumerate(entries, 1):
         try:
-            built.append(_build(entry, context.region, context))
+            built.append(_build(entry, context.region, context, by_content=by_content))
         except EntryError as error:
             raise InvalidInputException(f"Event {number}: {error}") from None
     return (yield from _store(arn, built, context))
@@ -96,10 +98,10 @@ def build_event(entry: AnyEntry, region: str, context: Context) -> BusEvent:
     return _build(entry, region, context)
 
 
-def _build(entry: AnyEntry, region: str, context: Context) -> BusEvent:
+def _build(entry: AnyEntry, region: str, context: Context, *, by_content: bool = False) -> BusEvent:
     if isinstance(entry, PutEventsRequestEntry):
-        return _build_event(entry, region, datetime.now(UTC), context, by_content=False)
-    return _build_raw_event(*entry, by_content=False)
+        return _build_event(entry, region, datetime.now(UTC), context, by_content=by_content)
+    return _build_raw_event(*entry, by_content=by_content)
 
 
 # --- sizes -----------------------------------------------------------------------------------------------------------

@@ -202,12 +202,73 @@ class InvokeConfiguration(UpdateInvokeConfiguration, kw_only=True):
 
 
 # --- event sources ---------------------------------------------------------------------------------------------------
+WebhookHeader = Annotated[str, Meta(min_length=1, max_length=512, pattern=r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")]
+WebhookMetadataHeader = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")]
+WebhookSecret = Annotated[str, Meta(min_length=6, max_length=512)]
+WebhookSeparator = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"[\u0020-\u007E]+")]
+
+
+class WebhookStaticTokenAuthConfiguration(RestMessage):
+    token_http_header: WebhookHeader
+    secret_value: WebhookSecret | None = None
+
+
+class WebhookBasicHttpAuthConfiguration(RestMessage):
+    username: Annotated[str, Meta(min_length=1, max_length=512, pattern=r"[^:\s]+")] | None = None
+    password: WebhookSecret | None = None
+
+
+class WebhookHmacAuthConfiguration(RestMessage):
+    algorithm: Literal["SHA1", "SHA256"]
+    encoding: Literal["BASE64", "HEX"]
+    signature_http_header: WebhookHeader
+    signed_message_composition: Literal["BODY", "MESSAGE_ID_DOT_TIMESTAMP_DOT_BODY", "TIMESTAMP_DOT_BODY"]
+    signature_prefix: WebhookSeparator | None = None
+    delimiter: WebhookSeparator | None = None
+    timestamp_http_header: WebhookHeader | None = None
+    timestamp_prefix: WebhookSeparator | None = None
+    timestamp_tolerance_in_seconds: Annotated[int, Meta(ge=1, le=900)] | None = None
+    message_id_http_header: WebhookHeader | None = None
+    secret_value: WebhookSecret | None = None
+    secret_encoding: Literal["BASE64", "RAW"] | None = None
+
+
+class WebhookAuthConfiguration(RestMessage):
+    static_token_auth_configuration: WebhookStaticTokenAuthConfiguration | None = None
+    basic_http_auth_configuration: WebhookBasicHttpAuthConfiguration | None = None
+    hmac_auth_configuration: WebhookHmacAuthConfiguration | None = None
+
+
+class WebhookEventsSourceConfiguration(RestMessage):
+    auth_configuration: WebhookAuthConfiguration
+    role_arn: RoleArn
+    kms_key_identifier: KmsKey | None = None
+    metadata_http_headers: Annotated[list[WebhookMetadataHeader], Meta(min_length=0, max_length=20)] | None = None
+    deduplication_configuration: DeduplicationConfiguration | None = None
+    log_configuration: LogConfiguration | None = None
+
+
 class EventSourceConfiguration(RestMessage):
-    """The kind of an event source. Penstock refuses every kind, so the members are untyped."""
+    """The kind of an event source. Penstock refuses services and partners of AWS, so these members are untyped."""
 
     aws_service_events_configuration: Unsupported = None
     partner_events_configuration: Unsupported = None
-    webhook_events_configuration: Unsupported = None
+    webhook_events_configuration: WebhookEventsSourceConfiguration | None = None
+
+
+class WebhookDetails(RestMessage):
+    webhook_url: str | None = None
+    secret_arn: str | None = None
+
+
+class EventSourceDetails(RestMessage):
+    webhook_details: WebhookDetails | None = None
+
+
+class WebhookCredential(RestMessage):
+    static_token_secret_value: WebhookSecret | None = None
+    basic_http_password: WebhookSecret | None = None
+    hmac_secret_value: WebhookSecret | None = None
 
 
 # --- published events ------------------------------------------------------------------------------------------------

@@ -57,7 +57,8 @@ class StoredBus(Struct):
 
 
 class StoredResource(Struct):
-    """A row of queue.event_subscriber or queue.event_source. Only subscribers have all columns."""
+    """A row of queue.event_subscriber or queue.event_source. Only subscribers have all columns, except for the
+    `url_key` of a webhook."""
 
     account_id: str
     name: str
@@ -73,6 +74,7 @@ class StoredResource(Struct):
     target_arn: str | None = None
     deliverable: bool = True
     moved_to: datetime | None = None
+    url_key: str | None = None
     tags: dict[str, str] = {}
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from penstock.aws.codec.names import RestMessage, Unsupported
+from penstock.aws.codec.names import RestMessage
 
 from . import shapes
 
@@ -200,6 +200,7 @@ class EventSourceResult(RestMessage):
 
 
 class CreateEventSourceResult(EventSourceResult):
+    event_source_details: shapes.EventSourceDetails | None = None
     creation_time: float | None = None
 
 
@@ -211,6 +212,7 @@ class DescribeEventSourceResult(EventSourceResult):
     configuration: shapes.EventSourceConfiguration | None = None
     description: str | None = None
     revoked: bool | None = None
+    event_source_details: shapes.EventSourceDetails | None = None
     creation_time: float | None = None
     last_modified_time: float | None = None
 
@@ -255,7 +257,7 @@ class ListEventSourcesResult(RestMessage):
 
 class RotateWebhookCredentialsRequest(RestMessage):
     event_source_arn: shapes.WebhookSourceArn
-    credential: Unsupported = None
+    credential: shapes.WebhookCredential | None = None
     client_token: shapes.ClientToken | None = None
 
 

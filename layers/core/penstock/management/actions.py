@@ -10,7 +10,7 @@ OWN_ACTIONS: Final = frozenset(
         "CreateKey", "EndUser", "GetAlerts", "GetLag", "GetMetrics", "GetQueueMetrics", "LimitKey", "ListDeliveries",
         "ListReceivers", "ListSubscriptions", "MatchEvent", "OptOutPhoneNumber", "PauseEndpoint", "PauseQueue",
         "PreviewSchedule", "PublishEvent", "PublishToPhoneNumber", "ReadResponses", "ReadArchive", "ReadAudit",
-        "ReadKeys", "ReadOutbox", "ReplayEvents",
+        "ReadKeys", "ReadOutbox", "ReadWebhookSecret", "ReplayEvents",
         "RetryDelivery", "RevokeKey", "RunSchedule", "SetAlerts", "SetUser", "Subscribe",
         "TestAlerts", "TestEndpoint",
         "Unsubscribe",

@@ -93,6 +93,15 @@ class BusNotFound(ObjectNotFound):
         return cls(f"Event bus '{name}' does not exist")
 
 
+class EventSourceNotFound(ObjectNotFound):
+    """The account has no webhook event source of this name."""
+
+    @classmethod
+    def named(cls, name: str) -> "EventSourceNotFound":
+        """Returns the error for an event source of this name."""
+        return cls(f"Webhook event source '{name}' does not exist")
+
+
 class SubscriberNotFound(ObjectNotFound):
     """The account has no subscriber of this name on the event bus."""
 

@@ -33,6 +33,7 @@ from . import (
     schedules,
     topics,
     transactions,
+    webhooks,
 )
 from .errors import add_error_handlers
 
@@ -47,6 +48,7 @@ ROUTES: Final[tuple[Routes, ...]] = (
     moves.routes,
     events.routes,
     buses.routes,
+    webhooks.routes,
     topics.routes,
     access.routes,
     transactions.routes,

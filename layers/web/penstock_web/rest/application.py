@@ -15,6 +15,7 @@ from penstock_web.routing.runner import RunOperation
 
 from .api import add_rest_api
 from .certificates import build_certificates_router
+from .webhooks import build_webhooks_router
 
 
 async def build_entrance() -> dict[str, str]:
@@ -23,7 +24,7 @@ async def build_entrance() -> dict[str, str]:
 
 
 class RestApplication(FastAPI):
-    """Serves the routes below /v1, the certificates and the OpenAPI document."""
+    """Serves the routes below /v1, the certificates, the webhooks and the OpenAPI document."""
 
     def __init__(self, environment: Environment, run_operation: RunOperation) -> None:
         super().__init__(
@@ -41,6 +42,7 @@ class RestApplication(FastAPI):
         for path in ("/v1", "/v1/"):
             self.add_api_route(path, build_entrance, include_in_schema=False)
         self.include_router(build_certificates_router(run_operation))
+        self.include_router(build_webhooks_router(run_operation))
         add_rest_api(self, environment, run_operation)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -11,6 +11,8 @@ from penstock.event_sources.errors import (
     TooManyMappings,
 )
 from penstock.events.errors import InvalidStateException
+from penstock.events.webhook_signatures import WebhookRefused
+from penstock.events.webhooks import WebhookNotFound
 from penstock.management.errors import (
     AccessIsOff,
     AlertsNotSet,
@@ -18,6 +20,7 @@ from penstock.management.errors import (
     DeliveryNotFound,
     DuplicateMessage,
     EndpointNotFound,
+    EventSourceNotFound,
     KeyNotFound,
     MessageInFlight,
     MessageNotFound,
@@ -54,6 +57,9 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     BusNotFound: (404, "bus_not_found", "GET /v1/buses lists them."),
     SubscriberNotFound: (404, "subscriber_not_found", "GET /v1/buses/{bus}/subscribers lists them."),
     InvalidStateException: (409, "subscriber_revoked", "Only its deletion is possible."),
+    EventSourceNotFound: (404, "event_source_not_found", "CreateEventSource of AWS's API creates it."),
+    WebhookNotFound: (404, "webhook_not_found", "DescribeEventSource returns the WebhookUrl."),
+    WebhookRefused: (401, "unauthorized", None),
     DeliveryNotFound: (404, "delivery_not_found", "The delivery may have succeeded."),
     AlertsNotSet: (404, "alerts_not_set", "Set an address with PUT /v1/alerts, or QUEUE_ALERT_URL."),
     UserNotFound: (404, "user_not_found", None),

@@ -109,6 +109,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("GET", "/buses/{b}/subscribers?next={x}", None),
     ("GET", "/buses/{b}/subscribers/{s}", None),
     ("POST", "/buses/{b}/subscribers/{s}/pause", None),
+    ("GET", "/event-sources/{s}/secret", None),
     ("POST", "/buses/{b}/subscribers/{s}/resume", {"position": "last_processed"}),
     ("POST", "/buses/{b}/subscribers/{s}/replay", {"from": "oldest"}),
     ("GET", f"/buses/{{b}}/events?{TIMES}&group={{g}}&source={{s}}&detail_type={{d}}&next={{MS4x}}", None),

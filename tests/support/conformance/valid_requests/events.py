@@ -224,4 +224,5 @@ REFUSED: dict[str, Callable[[Events], Members]] = {
     "UpdateEventSource": lambda events: {**source(events), "Configuration": {"PartnerEventsConfiguration": PARTNER}},
     "RotateWebhookCredentials": source,
 }
-"""The actions that Penstock refuses, because it has no event sources."""
+"""Requests that botocore 1.44.5 can write, and that Penstock refuses. tests/support/conformance/webhooks.py writes valid
+requests for these actions."""

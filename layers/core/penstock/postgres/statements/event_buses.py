@@ -142,9 +142,67 @@ class SourceRow(NamedTuple):
     source: JsonObject
 
 
+class CreatedSourceRow(NamedTuple):
+    """The stored event source, and whether it is new, or an error."""
+
+    source: JsonObject | None
+    created: bool
+    error: str | None
+
+
+CREATE_EVENT_SOURCE = Statement(
+    "queue.create_event_source",
+    ("text", "text", "text", "text", "text", "jsonb", "text", "bytea", "text", "text"),
+    CreatedSourceRow,
+    is_audited=True,
+    changed="created",
+)
+
+
+class UpdatedSourceRow(NamedTuple):
+    source: JsonObject | None
+    error: str | None
+
+
+UPDATE_EVENT_SOURCE = Statement("queue.update_event_source", ("text", "jsonb"), UpdatedSourceRow, is_audited=True)
 READ_EVENT_SOURCE = Statement("queue.read_event_source", ("text",), SourceRow)
 LIST_EVENT_SOURCES = Statement("queue.list_event_sources", ("text", "text", "text", "text", "text", "int4"), SourceRow)
 DELETE_EVENT_SOURCE = Statement("queue.delete_event_source", ("text",), DeletedRow, is_audited=True, changed="deleted")
+
+
+class RotatedRow(NamedTuple):
+    changed: bool
+    error: str | None
+
+
+ROTATE_WEBHOOK_SECRET = Statement(
+    "queue.rotate_webhook_secret", ("text", "bytea", "text", "text"), RotatedRow, is_audited=True, changed="changed"
+)
+
+
+class WebhookRow(NamedTuple):
+    """A webhook with its encrypted secrets. `previous_secret` is None if it has ended."""
+
+    arn: str
+    account_id: str
+    bus_arn: str
+    revoked: bool
+    configuration: JsonObject
+    secret: bytes
+    previous_secret: bytes | None
+
+
+FIND_WEBHOOK = Statement("queue.find_webhook", ("text",), WebhookRow)
+
+
+class WebhookSecretRow(NamedTuple):
+    """An event source with its encrypted secret."""
+
+    source: JsonObject
+    secret: bytes
+
+
+READ_WEBHOOK_SECRET = Statement("queue.read_webhook_secret", ("text", "text", "text"), WebhookSecretRow)
 
 
 # --- policies, tags, revocation --------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Implements `penstock buses`, `subscribers` and `replay` over the REST API."""
+"""Implements `penstock buses`, `subscribers`, `replay` and `webhook-secret` over the REST API."""
 
 from __future__ import annotations
 
@@ -156,6 +156,16 @@ def replay(
     else:
         lag = f", {said['lag_events']} events to read" if said else ""
         say(said, False, f"{subscriber} continues at {said.get('moved_to', from_)}{lag}")
+
+
+@app.command("webhook-secret", help="show the URL and the credential of a webhook event source")
+def webhook_secret(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="name of the event source")],
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """Shows the credential to which the sender of requests must be set."""
+    print_described(RestClient(endpoint).call("GET", f"/event-sources/{quote(source, safe='')}/secret"), json)
 
 
 def _path(bus: str, rest: str = "") -> str:

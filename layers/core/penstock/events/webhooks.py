@@ -1,0 +1,123 @@
+"""Receives requests of other systems at the URL of a webhook event source, and publishes them on the source's bus.
+
+AWS documents neither the event nor the response. Our choices: a request is an event of PutRawEvents with the bytes of
+the body, without a group. It is JSON if the Content-Type says so, and otherwise binary. The response has the status 202
+after the event is stored.
+"""
+
+import logging
+import re
+from collections.abc import Sequence
+from time import time
+from typing import Final
+
+import msgspec
+
+from penstock.access.failures import rate_limit_key
+from penstock.access.request_rate import check_rate
+from penstock.context import Context
+from penstock.effects import Call, Operation, compute
+from penstock.errors import AccessDenied, AwsError, RequestEntityTooLarge
+from penstock.postgres.statement import JsonObject
+from penstock.postgres.statements.event_buses import FIND_WEBHOOK, WebhookRow
+
+from .delivery.event import FIRST_SEQUENCE_NUMBER
+from .errors import InvalidInputException
+from .publishing import BINARY, JSON, MAX_BYTES, publish_all
+from .shapes import PutRawEventsRequestEntry, PutRawEventsSystemMetadata, WebhookEventsSourceConfiguration
+from .webhook_settings import decrypt, find_auth
+from .webhook_signatures import Headers, verify
+
+PATH: Final = "/v1/webhook-events/"
+"""The path of each webhook's URL. The webhook's key follows."""
+_is_json_type = re.compile(r"application/(?:[^;]*\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
+_has_control = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]").search
+_log = logging.getLogger(__name__)
+
+
+class WebhookNotFound(AwsError):  # noqa: N818 - called as the response is
+    json_type = query_code = "WebhookNotFound"
+    status = 404
+    default_message = "This URL belongs to no webhook."
+
+
+class ReceivedEvent(msgspec.Struct):
+    """The event of a request. `duplicate` means that an equal event was published within five minutes, whose id and
+    sequence number this is."""
+
+    event_id: str
+    sequence_number: str
+    duplicate: bool
+
+
+def build_headers(pairs: Sequence[tuple[bytes, bytes]]) -> Headers:
+    """Returns the values of each header."""
+    headers: dict[str, list[bytes]] = {}
+    for name, value in pairs:
+        headers.setdefault(name.decode("latin-1").lower(), []).append(value)
+    return headers
+
+
+def receive(key: str, headers: Headers, body: bytes, context: Context) -> Operation[ReceivedEvent]:
+    """Verifies a request and publishes it for the account of the event source. `body` has at most 1 MiB.
+
+    Raises WebhookNotFound, WebhookRefused, AccessDenied for a revoked source, InvalidInputException for a body that is
+    not JSON although the request says so, RequestEntityTooLarge and RequestThrottled. The rate of requests counts
+    verified requests for the account, and other requests for the client's address.
+
+    The operation makes two calls, because Python verifies signatures between them.
+    """
+    rate = context.environment.request_rate
+    if rate is not None:
+        rate.check_before(rate_limit_key(context.client_address))
+    try:
+        webhook, configuration = yield from _find_verified(key, headers, body, context)
+    except AwsError:
+        check_rate(context, len(body))
+        raise
+    if rate is not None:
+        rate.check(webhook.account_id, len(body))
+    if webhook.revoked:
+        raise AccessDenied("The event source is revoked.")
+    context.account_id, context.region = webhook.account_id, webhook.arn.split(":")[3]
+    is_json = _is_json_type(b",".join(headers.get("content-type", ())).decode("latin-1").strip())
+    system = PutRawEventsSystemMetadata(JSON if is_json else BINARY)
+    metadata = _read_metadata(configuration, headers)
+    entry = PutRawEventsRequestEntry(data="", system_metadata=system, metadata=metadata)
+    by_content = configuration.deduplication_configuration is not None
+    (row,) = yield from publish_all(webhook.bus_arn, [(entry, body)], context, by_content=by_content)
+    return ReceivedEvent(str(row.event_id), str(FIRST_SEQUENCE_NUMBER + row.number), row.is_duplicate)
+
+
+def _find_verified(
+    key: str, headers: Headers, body: bytes, context: Context
+) -> Operation[tuple[WebhookRow, WebhookEventsSourceConfiguration]]:
+    rows = yield from Call(FIND_WEBHOOK, (key,)) if "\0" not in key else ()
+    if not rows:
+        raise WebhookNotFound
+    (webhook,) = rows
+    if len(body) > MAX_BYTES:
+        raise RequestEntityTooLarge(f"The body can have at most {MAX_BYTES} bytes.")
+    configuration = read_configuration(webhook.configuration)
+    auth = find_auth(configuration.auth_configuration)
+    secrets = [secret for secret in (webhook.secret, webhook.previous_secret) if secret is not None]
+    credentials = [decrypt(secret, webhook.arn, context) for secret in secrets]
+    now = time()
+    yield from compute(lambda: verify(auth, credentials, headers, body, now), len(body))
+    return webhook, configuration
+
+
+def read_configuration(stored: JsonObject) -> WebhookEventsSourceConfiguration:
+    """Returns the stored configuration of a webhook."""
+    given = stored["Configuration"]["WebhookEventsConfiguration"]
+    return msgspec.convert(given, WebhookEventsSourceConfiguration)
+
+
+def _read_metadata(configuration: WebhookEventsSourceConfiguration, headers: Headers) -> dict[str, str] | None:
+    """Returns the headers that become metadata. Omits missing and empty headers. A repeated header has its values
+    separated by commas (RFC 9110, 5.3)."""
+    names = configuration.metadata_http_headers or ()
+    values = {name: b", ".join(headers.get(name, ())).decode("latin-1").strip() for name in names}
+    if any(map(_has_control, values.values())):
+        raise InvalidInputException("A header contains a control character.")
+    return {name: value for name, value in values.items() if value} or None
