@@ -5,9 +5,9 @@ the body, without a group. It is JSON if the Content-Type says so, and otherwise
 after the event is stored.
 """
 
-import logging
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from time import time
 from typing import Final
 
@@ -17,7 +17,7 @@ from penstock.access.failures import rate_limit_key
 from penstock.access.request_rate import check_rate
 from penstock.context import Context
 from penstock.effects import Call, Operation, compute
-from penstock.errors import AccessDenied, AwsError, RequestEntityTooLarge
+from penstock.errors import AccessDenied, AwsError, InternalFailure, RequestEntityTooLarge
 from penstock.postgres.statement import JsonObject
 from penstock.postgres.statements.event_buses import FIND_WEBHOOK, WebhookRow
 
@@ -32,7 +32,6 @@ PATH: Final = "/v1/webhook-events/"
 """The path of each webhook's URL. The webhook's key follows."""
 _is_json_type = re.compile(r"application/(?:[^;]*\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
 _has_control = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]").search
-_log = logging.getLogger(__name__)
 
 
 class WebhookNotFound(AwsError):  # noqa: N818 - called as the response is
@@ -100,11 +99,19 @@ def _find_verified(
         raise RequestEntityTooLarge(f"The body can have at most {MAX_BYTES} bytes.")
     configuration = read_configuration(webhook.configuration)
     auth = find_auth(configuration.auth_configuration)
-    secrets = [secret for secret in (webhook.secret, webhook.previous_secret) if secret is not None]
-    credentials = [decrypt(secret, webhook.arn, context) for secret in secrets]
+    credentials = _decrypt_credentials(webhook, context)
     now = time()
     yield from compute(lambda: verify(auth, credentials, headers, body, now), len(body))
     return webhook, configuration
+
+
+def _decrypt_credentials(webhook: WebhookRow, context: Context) -> list[str]:
+    """Returns the valid credentials. A credential from before a change of QUEUE_ENCRYPTION_KEY has ended."""
+    credentials = [decrypt(webhook.secret, webhook.arn, context)]
+    if webhook.previous_secret is not None:
+        with suppress(InternalFailure):
+            credentials.append(decrypt(webhook.previous_secret, webhook.arn, context))
+    return credentials
 
 
 def read_configuration(stored: JsonObject) -> WebhookEventsSourceConfiguration:

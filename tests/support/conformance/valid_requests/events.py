@@ -224,5 +224,5 @@ REFUSED: dict[str, Callable[[Events], Members]] = {
     "UpdateEventSource": lambda events: {**source(events), "Configuration": {"PartnerEventsConfiguration": PARTNER}},
     "RotateWebhookCredentials": source,
 }
-"""Requests that botocore 1.44.5 can write, and that Penstock refuses. tests/support/conformance/webhooks.py writes valid
-requests for these actions."""
+"""Requests that botocore 1.44.5 can write, and that Penstock refuses. tests/support/conformance/webhooks.py writes
+valid requests for these actions."""
