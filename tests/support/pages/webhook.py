@@ -1,5 +1,5 @@
-"""Creates a bus and a webhook for GitHub in the service at AWS_ENDPOINT_URL or on port 9324, for pages whose reader has
-done so. The installed AWS CLI does not know webhooks."""
+"""Creates a bus and a webhook for GitHub in the service at PENSTOCK_ENDPOINT, for pages whose reader has done so. The
+installed AWS CLI does not know webhooks."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ ACCOUNT, REGION = "000000000000", "us-east-1"
 
 
 def main(bus: str, name: str) -> None:
-    endpoint_url = os.environ.get("AWS_ENDPOINT_URL", "http://127.0.0.1:9324")
+    endpoint_url = os.environ["PENSTOCK_ENDPOINT"]
     client = boto3.client(
         "eventbridgev2",
         endpoint_url=endpoint_url,
