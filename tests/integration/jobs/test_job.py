@@ -24,7 +24,7 @@ from penstock_metrics.run import RequestedSpan, compute
 from penstock_metrics.spark.java import find_java_home
 from penstock_metrics.spark.package import write_package
 from penstock_metrics.spark.session import DEFAULT_SETTINGS
-from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start
+from penstock_web.local.postgres import ROLE, Postgres, free_port, running_postgres, start
 from penstock_web.local.state import cache_directory, ephemeral_state
 from penstock_web.local.system_account import SystemAccount
 from tests.integration.jobs.conftest import INTERPRETED
@@ -32,7 +32,6 @@ from tests.support.database import Database, TestServer, memory_directory
 from tests.support.jobs import history_generator
 from tests.support.jobs.history_generator import Mixture, Span
 from tests.support.jobs.reference import CHANGING_CLOCKS, Connection, check_against_sql
-from tests.support.programs.penstock_service import free_port
 from tests.support.sql.hostile_settings import Place, give_all
 from tests.support.sql.metric_rows import add_window
 from tests.support.wait import wait_until

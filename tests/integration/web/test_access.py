@@ -21,11 +21,12 @@ from botocore.credentials import Credentials
 from penstock.postgres.migrations import find_sql_directory
 from penstock_web.cli import main
 from penstock_web.http.aws_protocols import join_repeated_headers
+from penstock_web.local.postgres import free_port
 from tests.support.conformance.access_keys import ENCRYPTION_KEY, OWNER, PARTNER, SIGV4, key_ring, new_key, revoke
 from tests.support.database import Database, TestServer
 from tests.support.hostile.signatures.altered import unknown_keys
 from tests.support.hostile.signatures.signing import Attempt, Signer, allowed, forgeries
-from tests.support.programs.penstock_service import Service, free_port, running_service
+from tests.support.programs.penstock_service import Service, running_service
 from tests.support.wait import wait_until
 
 pytestmark = [pytest.mark.shared, pytest.mark.settings(**SIGV4)]

@@ -19,13 +19,12 @@ import psycopg
 
 from penstock.postgres.migrations import migrate
 from penstock_web.local.pgbouncer import PgBouncer, running_pgbouncer
-from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start
+from penstock_web.local.postgres import ROLE, Postgres, free_port, running_postgres, start
 from penstock_web.local.state import ephemeral_state
 from penstock_web.local.system_account import SystemAccount
 from tests.support.chaos.sandbox import Sandbox
 from tests.support.database import memory_directory
 from tests.support.network.lying_proxy import LyingProxy
-from tests.support.programs.penstock_service import free_port
 from tests.support.sql.server_crash import children, is_running, kill_server
 from tests.support.wait import wait_until
 

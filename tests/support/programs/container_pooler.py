@@ -10,10 +10,9 @@ from pathlib import Path
 import psycopg
 
 from penstock_web.local.pgbouncer import find_pgbouncer
-from penstock_web.local.postgres import DATABASE, ROLE, Postgres
+from penstock_web.local.postgres import DATABASE, ROLE, Postgres, free_port
 from penstock_web.local.state import ephemeral_state
 from tests.support.database import memory_directory
-from tests.support.programs.penstock_service import free_port
 from tests.support.wait import wait_until
 
 ROOT = Path(__file__).parents[3]

@@ -67,6 +67,7 @@ def from_sources(folder: Path) -> Path:
     for entry in installed.iterdir():
         if not entry.name.startswith(("penstock", "__", "_virtualenv")) and entry.suffix != ".pth":
             (folder / "layers/core/python" / entry.name).symlink_to(entry)
+    (folder / "layers/expressions/python").mkdir(parents=True)  # the library is among the links above
     (folder / "functions").symlink_to(ROOT / "functions")
     (folder / "template.yaml").symlink_to(ROOT / "template.yaml")
     return folder

@@ -6,11 +6,9 @@ interpreter spends about a second of CPU on the import. `penstock_up.py` starts 
 
 import multiprocessing
 import os
-import random
-import socket
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing.connection import Connection
@@ -23,6 +21,7 @@ import psycopg
 from botocore.config import Config
 
 from penstock_web.cli import main
+from penstock_web.local.postgres import free_port
 from tests.support.wait import wait_until
 
 ACCOUNT = "000000000000"
@@ -69,15 +68,6 @@ class Service:
         self.process.join(30)
         assert self.process.exitcode is not None, "the service goes on"
         return self.process.exitcode
-
-
-def free_port() -> int:
-    """Returns a free port below the range for outgoing connections."""
-    while True:
-        port = random.randrange(10_240, 32_768)
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
 
 
 @contextmanager

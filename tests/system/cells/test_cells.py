@@ -25,11 +25,11 @@ from botocore.exceptions import ClientError
 from penstock.postgres.migrations import migrate
 from penstock_web.local.debian import find_library_path, unpack_package
 from penstock_web.local.pgbouncer import account_cache
-from penstock_web.local.postgres import Postgres, running_postgres
+from penstock_web.local.postgres import Postgres, free_port, running_postgres
 from penstock_web.local.state import ephemeral_state
 from penstock_web.local.system_account import SystemAccount
 from tests.support.database import memory_directory
-from tests.support.programs.penstock_service import free_port, running_service
+from tests.support.programs.penstock_service import running_service
 from tests.support.wait import wait_until
 
 pytestmark = pytest.mark.ha

@@ -27,10 +27,10 @@ import psycopg
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
+from penstock_web.local.postgres import free_port
 from tests.support.database import Database
 from tests.support.deployment.page import blocks, clone_to, commands
 from tests.support.functions.server import ROOT
-from tests.support.programs.penstock_service import free_port
 from tests.support.wait import wait_until
 
 pytestmark = pytest.mark.tools

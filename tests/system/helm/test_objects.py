@@ -21,13 +21,12 @@ from typing import Any
 import boto3
 import pytest
 
-from penstock_web.local.postgres import DATABASE, ROLE, Postgres, running_postgres
+from penstock_web.local.postgres import DATABASE, ROLE, Postgres, free_port, running_postgres
 from penstock_web.local.state import ephemeral_state
 from penstock_web.local.system_account import SystemAccount
 from tests.support.database import memory_directory
 from tests.support.helm.chart import VALUES, Object, Rendered, complaints, container, environment, lint, render
 from tests.support.programs.container_pooler import running_pooler
-from tests.support.programs.penstock_service import free_port
 from tests.support.wait import wait_until
 
 pytestmark = pytest.mark.tools

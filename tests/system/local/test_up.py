@@ -267,6 +267,7 @@ def test_the_log_says_when_and_with_what_the_service_started_and_stopped(databas
     assert (started["message"], started["version"], started["workers"]) == ("started", __version__, 1)
     assert f"http://{started['address']}" == up.address
     assert started["settings"] == {
+        "QUEUE_ADDRESS": started["address"],  # unless set
         "QUEUE_CONSOLE": "full",  # on loopback, unless set
         "QUEUE_MAX_CONNECTIONS": 7,
         "QUEUE_METRICS_TOKEN": "(set)",

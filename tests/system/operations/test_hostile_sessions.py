@@ -23,11 +23,11 @@ from penstock.postgres.migrations import migrate
 from penstock.postgres.psycopg_connection import connect
 from penstock.postgres.schema_dump import dump_schema
 from penstock.settings import DRIVERS
-from penstock_web.local.postgres import ROLE
+from penstock_web.local.postgres import ROLE, free_port
 from tests.support import client_setup
 from tests.support.database import Database, TestServer
 from tests.support.functions.server import FunctionServer
-from tests.support.programs.penstock_service import free_port, running_service
+from tests.support.programs.penstock_service import running_service
 from tests.support.programs.penstock_up import COMMAND
 from tests.support.sql.hostile_settings import HOSTILE, Place, Setting, give
 

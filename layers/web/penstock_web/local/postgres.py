@@ -300,11 +300,13 @@ def _ports(home: Path) -> Iterator[int]:
 
 
 def free_port() -> int:
-    """Returns a free TCP port of 127.0.0.1."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+    """Returns a free TCP port of 127.0.0.1, below the range from which Linux takes the ports of outgoing connections.
+    A connection of another program could otherwise take the port before the caller listens on it."""
+    while True:
+        port = 10_240 + secrets.randbelow(22_528)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def _configure(account: SystemAccount, home: Path, settings: Mapping[str, str], port: int, sockets: Path) -> None:

@@ -22,13 +22,14 @@ from penstock.observing.telemetry import JsonFormatter
 from penstock.observing.trace_context import CURRENT_TRACE, TraceContext
 from penstock.settings import SettingError, Settings
 from penstock.workers.fire import Firer
+from penstock_web.local.postgres import free_port
 from penstock_web.server import open_traces
 from penstock_web.tracing.span_queue import SpanQueue
 from penstock_web.tracing.tracing import Tracing, open_tracing
 from tests.integration.web.tracing.conftest import PARENT, new_trace, traceparent
 from tests.support.database import Database
 from tests.support.delivery.receiver import Receiver, running_receiver
-from tests.support.programs.penstock_service import free_port, running_service
+from tests.support.programs.penstock_service import running_service
 from tests.support.schedules.rows import Hour, put, value
 from tests.support.sql.calls import Connection
 from tests.support.tracing.collector import Collector, attributes, running_collector
