@@ -79,8 +79,8 @@ begin
 end $$"""
 # Whether an event has no place yet, or a running subscriber has not read all pages.
 IS_BEHIND = """
-select coalesce(pg_sequence_last_value('queue.event_number'), 0) > coalesce((
-        select w.number from queue.event_watermark w order by w.version desc limit 1), 0)
+select coalesce(pg_sequence_last_value('queue.event_block'), 0) > coalesce((
+        select w.number >> 10 from queue.event_watermark w order by w.version desc limit 1), 0)
     or exists (select from queue.event_gap)
     or exists (
         select from queue.event_subscriber s

@@ -1724,9 +1724,10 @@ create table queue.event_webhook (
 );
 
 -- The events of all buses. Each partition contains the events of one retention class and one day or week, so that the
--- end of a retention period drops partitions. `number` is the sequence number, which the publisher's transaction takes
--- when it inserts the event. A later number can commit earlier: queue.sequence_events decides the order of delivery.
-create sequence queue.event_number;
+-- end of a retention period drops partitions. `number` is the sequence number. The publisher's transaction takes a
+-- block of 1,024 numbers when it inserts up to 1,024 events: block n has the numbers from n * 1024. A later number can
+-- commit earlier: queue.sequence_events decides the order of delivery.
+create sequence queue.event_block;
 create table queue.event (
     number bigint not null,
     bus_id bigint not null,
@@ -1746,7 +1747,7 @@ create table queue.event (
     primary key (number, ingested_at, retention_class)
 ) partition by range (retention_class, ingested_at);
 create table queue.event_default partition of queue.event default;
-alter sequence queue.event_number owned by queue.event.number;
+alter sequence queue.event_block owned by queue.event.number;
 
 -- Deduplication ids and content hashes of the last five minutes. `digest` covers the account, the group and the id.
 create table queue.event_deduplication (
@@ -1782,11 +1783,11 @@ create table queue.event_watermark (
     since timestamptz not null          -- events with later numbers were ingested after this time
 );
 
--- Numbers below the watermark that were not visible when sequence_events passed them. Their transactions are open or
--- have rolled back (queue.is_gap_over).
+-- Blocks of numbers below the watermark of which no event was visible when sequence_events passed them. Their
+-- transactions are open, have rolled back, or have published only duplicates (queue.is_gap_over).
 create table queue.event_gap (
-    first_number bigint primary key,
-    last_number bigint not null,
+    first_block bigint primary key,
+    last_block bigint not null,
     snapshot pg_snapshot not null,      -- the snapshot that did not see the events
     last_xid xid8,                      -- the events' transactions have lower ids; null: not yet known
     since timestamptz not null          -- the events were ingested after this time

@@ -67,13 +67,14 @@ def put(db: Connection, bus: str, *bodies: str, **arrays: object) -> list[tuple[
     names = "".join(f", p_{name} => %s" for name in arrays)
     ids = [uuid4() for _ in bodies]
     rows = db.execute(
-        "select n, event_id, number, is_duplicate, error from queue.put_bus_events("
-        f"%s, '{ACCOUNT}', %s, array_fill(1::smallint, array[%s]), %s::bytea[]{names}) order by n".encode(),
+        "select numbers, originals, error from queue.put_bus_events("
+        f"%s, '{ACCOUNT}', %s, array_fill(1::smallint, array[%s]), %s::bytea[]{names})".encode(),
         [bus, ids, len(bodies), [body.encode() for body in bodies], *arrays.values()],
     ).fetchall()
-    assert [row[0] for row in rows] == list(range(1, len(bodies) + 1))
-    assert {row[4] for row in rows} == {None}
-    return [row[1:4] for row in rows]
+    ((numbers, originals, error),) = rows
+    assert error is None
+    originals = originals or [None] * len(ids)
+    return [(was or own, n, was is not None) for own, n, was in zip(ids, numbers, originals, strict=True)]
 
 
 def sequence(db: Connection, limit: int = 1000) -> int:

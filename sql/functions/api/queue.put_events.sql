@@ -50,14 +50,15 @@ begin
         raise exception 'the events of a call have at most 1048576 bytes together' using errcode = 'QU003';
     end if;
     return query
-    select p.event_id, 10000000000000000000 + p.number
+    select coalesce(p.originals[u.n], v_ids[u.n]), 10000000000000000000 + p.numbers[u.n]
     from queue.put_bus_events(
         p_bus => v_bus.arn, p_account => v_bus.account_id, p_event_ids => v_ids, p_content_types => v_types,
         p_data => v_data, p_metadata => v_metadata, p_sources => v_sources, p_detail_types => v_details,
         p_groups => v_groups,
         p_deduplication_ids => case when array_remove(v_deduplication_ids, null) <> '{}'
             then v_deduplication_ids end, p_is_application => true) p
-    order by p.n;
+    cross join generate_series(1, cardinality(v_ids)) u(n)
+    order by u.n;
 end $$;
 
 -- queue.read_event_entry: checks an entry of put_events, and returns its data with a new event id. An entry of

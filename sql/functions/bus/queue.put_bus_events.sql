@@ -6,13 +6,15 @@
 --     precedence over the hash.
 --   `p_passed` has the ARNs of the buses that forwarded the event, separated by blanks.
 --   `p_is_application` is true in an application's transaction, which can stay open.
--- Returns a row for each event:
---   `n` is the position of the event, from 1.
---   `number` is the sequence number. A duplicate has the event id and the number of the original.
+-- Returns one row:
+--   `numbers` has the sequence number of each event. A duplicate has the number of the original.
+--   `originals` has the event id of the original for each duplicate. It is null for the other events, and the array is
+--     null if no event has a deduplication id or a hash.
 --   `error` is ResourceNotFound or null.
 -- The transaction receives its id before it takes numbers, so sequence_events knows which transactions can still insert
 -- a number. It takes numbers before the time, so an event is never older than an event with a lower number by more than
--- the duration of this call. Works under every isolation level.
+-- the duration of this call. It takes blocks of 1,024 numbers, because a nextval for each event is a third of the work
+-- of this function. Works under every isolation level.
 -- The function locks no group. If two calls overlap in time, subscribers can receive the higher number first. A lock of
 -- 1,000 groups that 16 publishers share would cost two thirds of their throughput (100 events a call, 2026-11-30).
 -- This file also contains event_digest.
@@ -21,11 +23,13 @@ create or replace function queue.put_bus_events(
     p_metadata jsonb[] default null, p_sources text[] default null, p_detail_types text[] default null,
     p_groups text[] default null, p_deduplication_ids text[] default null, p_content_hashes bytea[] default null,
     p_passed text[] default null, p_is_application boolean default false)
-returns table (n int, event_id uuid, number bigint, is_duplicate boolean, error text)
+returns table (numbers bigint[], originals uuid[], error text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
     v_bus record;
+    v_count int := cardinality(p_event_ids);
+    v_blocks bigint[];
     v_numbers bigint[];
     v_new int[];
     v_now timestamptz;
@@ -33,18 +37,18 @@ begin
     select b.bus_id, nullif(p_account, b.account_id) as publisher, queue.retention_class(b.retention_days) as class
     into v_bus from queue.event_bus b where b.arn = p_bus;
     if not found then
-        return query
-        select u.n, null::uuid, null::bigint, false, 'ResourceNotFound'
-        from generate_series(1, cardinality(p_event_ids)) u(n);
+        return query select null::bigint[], null::uuid[], 'ResourceNotFound';
         return;
     end if;
     perform pg_current_xact_id();
-    v_numbers := array(select nextval('queue.event_number') from generate_series(1, cardinality(p_event_ids)));
+    v_blocks := array(select nextval('queue.event_block') from generate_series(0, v_count - 1, 1024));
+    v_numbers := array(
+        select (v_blocks[(n >> 10) + 1] << 10) + (n & 1023) from generate_series(0, v_count - 1) n order by n);
     v_now := clock_timestamp();
     if p_deduplication_ids is not null or p_content_hashes is not null then
         with entry as materialized (
             select u.n, d.digest
-            from generate_series(1, cardinality(p_event_ids)) u(n)
+            from generate_series(1, v_count) u(n)
             cross join lateral (select queue.event_digest(p_account, p_groups[u.n], p_deduplication_ids[u.n],
                 p_content_hashes[u.n])) d(digest)),
         claimed as (
@@ -64,18 +68,17 @@ begin
     select v_numbers[u.n], v_bus.bus_id, v_now, p_event_ids[u.n], v_bus.class, p_content_types[u.n], v_bus.publisher,
         p_groups[u.n], p_deduplication_ids[u.n], p_sources[u.n], p_detail_types[u.n], p_metadata[u.n], p_data[u.n],
         p_passed[u.n]
-    from generate_series(1, cardinality(p_event_ids)) u(n)
+    from generate_series(1, v_count) u(n)
     where p_deduplication_ids is null and p_content_hashes is null or u.n = any (v_new);
     perform queue.wake_event_delivery(p_is_application);
     if p_deduplication_ids is null and p_content_hashes is null then
-        return query
-        select u.n, p_event_ids[u.n], v_numbers[u.n], false, null::text
-        from generate_series(1, cardinality(p_event_ids)) u(n);
+        return query select v_numbers, null::uuid[], null::text;
         return;
     end if;
     return query
-    select u.n, coalesce(d.event_id, p_event_ids[u.n]), coalesce(d.number, v_numbers[u.n]), u.n <> all (v_new), null
-    from generate_series(1, cardinality(p_event_ids)) u(n)
+    select array_agg(coalesce(d.number, v_numbers[u.n]) order by u.n),
+        array_agg(case when u.n <> all (v_new) then coalesce(d.event_id, p_event_ids[u.n]) end order by u.n), null::text
+    from generate_series(1, v_count) u(n)
     left join queue.event_deduplication d
         on u.n <> all (v_new) and d.bus_id = v_bus.bus_id
             and d.digest = queue.event_digest(p_account, p_groups[u.n], p_deduplication_ids[u.n],

@@ -1,8 +1,9 @@
 -- queue.sequence_events: decides the order in which buses deliver events, for at most p_limit new events. Returns the
 -- number of events that received places. Returns 0 if another call is running, so a caller that needs all committed
 -- events passes p_waits.
--- One statement reads the numbers above the watermark and in the gaps, and adds them to the buses' pages. Lower numbers
--- that its snapshot does not see become gaps. If a transaction stays open, its events fill their gaps when it commits,
+-- One statement reads the numbers above the watermark and in the gaps, and adds them to the buses' pages. Lower blocks
+-- of numbers that its snapshot does not see become gaps. One call inserts all events of a block, so a snapshot sees all
+-- or none. If a transaction stays open, its events fill their gaps when it commits,
 -- and receive places in later pages. Therefore an open transaction delays no other event, and publishers need no lock.
 -- Two events keep the order of their numbers if the first was committed before the second was published, because each
 -- snapshot that sees the second also sees the first.
@@ -14,6 +15,7 @@ declare
     v_key bigint := queue.lock_key(10, 0, 0);
     v_had_xid boolean := pg_current_xact_id_if_assigned() is not null;
     v_watermark record;
+    v_block bigint;
     v_gaps_since timestamptz;
     v_before pg_snapshot;
     v_top bigint;
@@ -28,22 +30,24 @@ begin
     select w.number, w.since into v_watermark from queue.event_watermark w order by w.version desc limit 1;
     v_watermark.number := coalesce(v_watermark.number, 0);
     v_watermark.since := coalesce(v_watermark.since, '-infinity');
+    v_block := v_watermark.number >> 10;
     v_gaps_since := (select min(g.since) from queue.event_gap g);
     v_before := pg_current_snapshot();
-    v_top := coalesce(pg_sequence_last_value('queue.event_number'), 0);
+    v_top := coalesce(pg_sequence_last_value('queue.event_block'), 0);
     -- With the times as constants, PostgreSQL reads and locks only the newest partitions. The offset makes it look for
     -- the events of each gap by their numbers. Otherwise, PostgreSQL can read all events for each gap.
     execute 'select array_agg(s.number) as numbers, array_agg(s.bus_id) as buses, array_agg(s.ingested_at) as times, '
         'array_agg(s.bytes) as sizes, '
         'count(*) filter (where s.number > $1) as count, max(s.number) filter (where s.number > $1) as last, '
+        'count(*) filter (where s.number > $1 and s.number & 1023 = 0) as blocks, '
         'min(s.ingested_at) filter (where s.number > $1) as new_at, pg_current_snapshot() as snapshot from ('
         || format('(select e.number, e.bus_id, e.ingested_at, octet_length(e.data) as bytes from queue.event e '
             'where e.number > $1 and e.ingested_at > %L order by e.number limit $2)', v_watermark.since)
         || case when v_gaps_since is null then '' else
             format('union all (select e.* from queue.event_gap g cross join lateral ('
                 'select e.number, e.bus_id, e.ingested_at, octet_length(e.data) from queue.event e '
-                'where e.number between g.first_number and g.last_number and e.ingested_at > %L offset 0) e) '
-                'order by number', v_gaps_since) end
+                'where e.number >= g.first_block << 10 and e.number < (g.last_block + 1) << 10 '
+                'and e.ingested_at > %L offset 0) e) order by number', v_gaps_since) end
         || ') s'
     into v_read using v_watermark.number, p_limit;
     if v_gaps_since is not null then
@@ -52,11 +56,12 @@ begin
     if v_read.count > 0 then
         -- A number above `last` was taken after it, so its event is not older, apart from the duration of a call.
         perform queue.set_event_watermark(v_read.last, v_read.new_at);
-        v_top := v_read.last;
-    elsif v_top > v_watermark.number then
-        perform queue.set_event_watermark(v_top, clock_timestamp());
+        v_top := v_read.last >> 10;
+    elsif v_top > v_block then
+        perform queue.set_event_watermark((v_top << 10) + 1023, clock_timestamp());
     end if;
-    if v_top - v_watermark.number > v_read.count then
+    -- A block without its first event is a gap, or that event was a duplicate.
+    if v_top - v_block > v_read.blocks then
         perform queue.note_event_gaps(
             v_read.numbers, v_watermark.number, v_top, v_watermark.since, v_read.snapshot, v_had_xid);
     end if;
@@ -66,7 +71,7 @@ begin
     return coalesce(cardinality(v_read.numbers), 0);
 end $$;
 
--- queue.note_event_gaps: stores the numbers after p_after, up to p_until, that are missing in p_numbers.
+-- queue.note_event_gaps: stores the blocks after that of p_after, up to the block p_until, of which p_numbers has none.
 --   `p_snapshot` is the snapshot that did not see them.
 --   `p_had_xid` is true if the transaction received its id before it read the numbers.
 -- A publisher receives its transaction id before it takes a number. A transaction id that this transaction receives
@@ -80,38 +85,40 @@ language plpgsql as $$
 declare
     v_xid xid8 := case when not p_had_xid then pg_current_xact_id() end;
 begin
-    insert into queue.event_gap (first_number, last_number, snapshot, last_xid, since)
-    select g.first_number, g.last_number, p_snapshot, v_xid, p_since
-    from (select lag(u.number, 1, p_after) over (order by u.number) + 1 as first_number, u.number - 1 as last_number
-        from (select n from unnest(p_numbers) n where n > p_after union all select p_until + 1) u(number)) g
-    where g.first_number <= g.last_number;
+    insert into queue.event_gap (first_block, last_block, snapshot, last_xid, since)
+    select g.first_block, g.last_block, p_snapshot, v_xid, p_since
+    from (select lag(u.block, 1, p_after >> 10) over (order by u.block) + 1 as first_block, u.block - 1 as last_block
+        from (select distinct n >> 10 from unnest(p_numbers) n where n > p_after union all select p_until + 1) u(block)
+    ) g
+    where g.first_block <= g.last_block;
     if v_xid is not null then
         update queue.event_gap g set snapshot = p_snapshot, last_xid = v_xid where g.last_xid is null;
     end if;
 end $$;
 
--- queue.shrink_event_gaps: removes p_numbers from the gaps, and gaps that no transaction can fill any more.
+-- queue.shrink_event_gaps: removes from the gaps the blocks of p_numbers, and the blocks that no transaction can fill.
 --   `p_before` is a snapshot that is older than the read of p_numbers, so the read saw all events of the transactions
 --     that had ended before it.
 create or replace function queue.shrink_event_gaps(p_numbers bigint[], p_before pg_snapshot) returns void
 language plpgsql as $$
 declare
     v_gap record;
-    v_numbers bigint[];
+    v_blocks bigint[];
     v_is_over boolean;
 begin
-    for v_gap in select g.* from queue.event_gap g order by g.first_number loop
+    for v_gap in select g.* from queue.event_gap g order by g.first_block loop
         v_is_over := queue.is_gap_over(v_gap.snapshot, v_gap.last_xid, p_before);
-        v_numbers := array(
-            select n from unnest(p_numbers) n where n between v_gap.first_number and v_gap.last_number order by n);
-        continue when v_numbers = '{}' and not v_is_over;
-        delete from queue.event_gap g where g.first_number = v_gap.first_number;
-        insert into queue.event_gap (first_number, last_number, snapshot, last_xid, since)
-        select r.first_number, r.last_number, v_gap.snapshot, v_gap.last_xid, v_gap.since
-        from (select lag(u.number, 1, v_gap.first_number - 1) over (order by u.number) + 1 as first_number,
-                u.number - 1 as last_number
-            from unnest(v_numbers || (v_gap.last_number + 1)) u(number)) r
-        where not v_is_over and r.first_number <= r.last_number;
+        v_blocks := array(
+            select distinct n >> 10 from unnest(p_numbers) n
+            where n >> 10 between v_gap.first_block and v_gap.last_block order by 1);
+        continue when v_blocks = '{}' and not v_is_over;
+        delete from queue.event_gap g where g.first_block = v_gap.first_block;
+        insert into queue.event_gap (first_block, last_block, snapshot, last_xid, since)
+        select r.first_block, r.last_block, v_gap.snapshot, v_gap.last_xid, v_gap.since
+        from (select lag(u.block, 1, v_gap.first_block - 1) over (order by u.block) + 1 as first_block,
+                u.block - 1 as last_block
+            from unnest(v_blocks || (v_gap.last_block + 1)) u(block)) r
+        where not v_is_over and r.first_block <= r.last_block;
     end loop;
 end $$;
 

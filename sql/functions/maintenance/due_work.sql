@@ -38,8 +38,8 @@ begin
                 select from queue.move_task t
                 where t.status = 'RUNNING' and (not queue.is_waiting(t) or t.paced_at < v_now - interval '24 hours'))
             then 'move-tasks' end,
-        case when pg_sequence_last_value('queue.event_number') > coalesce((
-                select w.number from queue.event_watermark w order by w.version desc limit 1), 0)
+        case when pg_sequence_last_value('queue.event_block') > coalesce((
+                select w.number >> 10 from queue.event_watermark w order by w.version desc limit 1), 0)
             or exists (select from queue.event_gap)
             or exists (
                 select from queue.event_bus b cross join lateral (

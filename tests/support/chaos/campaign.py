@@ -175,7 +175,7 @@ def _are_ready(http: httpx.Client, servers: ChaosInstallation) -> bool:
 
 _BUS_IS_BEHIND: Final = """
 select exists (select from queue.event_gap) or exists (select from queue.event_retry)
-    or pg_sequence_last_value('queue.event_number') > (select max(w.number) from queue.event_watermark w)
+    or pg_sequence_last_value('queue.event_block') > (select max(w.number) >> 10 from queue.event_watermark w)
     or exists (
         select from queue.event_subscriber s, queue.event_page p
         where p.bus_id = s.bus_id and p.page > case when s.follows then queue.read_event_cursor(s.bus_id, 0)

@@ -17,7 +17,7 @@ from penstock.events.publishing import MAX_BYTES
 from penstock.events.types import PutEventsResult, PutEventsResultEntry
 from penstock.gateway import RejectedRequest, decode
 from penstock.http import HttpRequest
-from penstock.postgres.statements.event_buses import PUT_BUS_EVENTS, BusEvent, BusRow, PutBusEventRow
+from penstock.postgres.statements.event_buses import PUT_BUS_EVENTS, BusEvent, BusRow, PutBusEventsRow
 from penstock.settings import Settings
 
 Members = dict[str, Any]
@@ -59,9 +59,9 @@ def answer(effect: Call[Any]) -> list[Any]:
     arn, account, *columns, _ = cast("tuple[Any, ...]", effect.arguments)
     assert account == ACCOUNT
     ids = cast("list[bytes]", columns[0])
-    error = None if arn == BUS else "ResourceNotFound"
-    rows = [PutBusEventRow(n, UUID(bytes=each), n, False, error) for n, each in enumerate(ids, 1)]
-    return rows[::-1]  # the order of the rows has no meaning
+    if arn != BUS:
+        return [PutBusEventsRow(None, None, "ResourceNotFound")]
+    return [PutBusEventsRow(list(range(1, len(ids) + 1)), None, None)]
 
 
 def publish(action: str, *entries: Members, **more: Any) -> Published:
@@ -330,7 +330,7 @@ def test_an_id_wins_over_the_content() -> None:
 
 def test_a_duplicate_has_the_id_of_the_first() -> None:
     first = UUID(int=7)
-    rows = [PutBusEventRow(1, first, 3, True, None)]
+    rows = [PutBusEventsRow([3], [first], None)]
     operation = read("PutRawEvents", {"EventBusArn": BUS, "Entries": [raw()]}).operation()
     next(operation)
     with pytest.raises(StopIteration) as end:

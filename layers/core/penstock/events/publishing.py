@@ -10,7 +10,8 @@ from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import TypeVar
+from itertools import repeat
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,7 +21,7 @@ from penstock.aws.message_id import as_text, build_message_id
 from penstock.calls import transpose
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.statements.event_buses import PUT_BUS_EVENTS, BusEvent, PutBusEventRow
+from penstock.postgres.statements.event_buses import PUT_BUS_EVENTS, BusEvent
 
 from . import stored
 from . import types as events
@@ -42,6 +43,14 @@ AnyEntry = PutEventsRequestEntry | tuple[PutRawEventsRequestEntry, bytes]
 """An entry of PutEvents, or an entry of PutRawEvents with its decoded Data."""
 EntryT = TypeVar("EntryT")
 _skip = msgspec.json.Decoder(msgspec.Raw).decode  # checks the syntax, and builds no values
+
+
+class StoredEvent(NamedTuple):
+    """The id and the sequence number of an event. A duplicate has those of the original."""
+
+    event_id: str
+    sequence_number: str
+    is_duplicate: bool
 
 
 class EntryError(Exception):
@@ -78,9 +87,9 @@ def put_raw_events(request: events.PutRawEventsRequest, context: Context) -> Ope
 
 def publish_all(
     arn: str, entries: Sequence[AnyEntry], context: Context, *, by_content: bool = False
-) -> Operation[list[PutBusEventRow]]:
+) -> Operation[list[StoredEvent]]:
     """Publishes up to 100 events of both kinds in the order of the entries, or none if an entry is invalid. Returns a
-    row for each entry. Raises InvalidInputException, ResourceNotFoundException."""
+    stored event for each entry. Raises InvalidInputException, ResourceNotFoundException."""
     built = []
     _check_size(sum(_measure(entry) for entry in entries))
     for number, entry in enumerate(entries, 1):
@@ -236,8 +245,8 @@ def _publish(
     stored.check_region(arn, context)
     built = [_try(build, entry) for entry in entries]
     valid = [event for event in built if isinstance(event, BusEvent)]
-    rows = iter((yield from _store(arn, valid, context)))
-    results = [_describe(next(rows)) if isinstance(event, BusEvent) else _refuse(event) for event in built]
+    found = iter((yield from _store(arn, valid, context)))
+    results = [_describe(next(found)) if isinstance(event, BusEvent) else _refuse(event) for event in built]
     return events.PutEventsResult(failed_entry_count=len(built) - len(valid), entries=results)
 
 
@@ -248,21 +257,29 @@ def _try(build: Callable[[EntryT], BusEvent], entry: EntryT) -> BusEvent | Entry
         return error
 
 
-def _store(arn: str, valid: Sequence[BusEvent], context: Context) -> Operation[list[PutBusEventRow]]:
+def _store(arn: str, valid: Sequence[BusEvent], context: Context) -> Operation[list[StoredEvent]]:
     if not valid:
         yield from stored.read_bus(arn, context)
         return []
     columns = transpose(valid, len(BusEvent.__annotations__))
-    rows = yield from Call(PUT_BUS_EVENTS, (arn, context.account_id, *columns, None))
-    stored.raise_error(next((row.error for row in rows if row.error is not None), None), arn)
-    return sorted(rows)
+    ((numbers, originals, error),) = yield from Call(PUT_BUS_EVENTS, (arn, context.account_id, *columns, None))
+    stored.raise_error(error, arn)
+    return [
+        StoredEvent(
+            as_text(event.event_id) if original is None else str(original),
+            str(FIRST_SEQUENCE_NUMBER + number),
+            original is not None,
+        )
+        for event, number, original in zip(valid, numbers or (), originals or repeat(None), strict=False)
+    ]
 
 
-def _describe(row: PutBusEventRow) -> events.PutEventsResultEntry:
+def _describe(event: StoredEvent) -> events.PutEventsResultEntry:
+    event_id, sequence_number, is_duplicate = event
     return events.PutEventsResultEntry(
-        event_id=str(row.event_id),
-        sequence_number=str(FIRST_SEQUENCE_NUMBER + row.number),
-        success_code="DEDUPLICATED" if row.is_duplicate else "PUBLISHED",
+        event_id=event_id,
+        sequence_number=sequence_number,
+        success_code="DEDUPLICATED" if is_duplicate else "PUBLISHED",
     )
 
 

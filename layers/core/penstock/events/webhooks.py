@@ -21,7 +21,6 @@ from penstock.errors import AccessDenied, AwsError, InternalFailure, RequestEnti
 from penstock.postgres.statement import JsonObject
 from penstock.postgres.statements.event_buses import FIND_WEBHOOK, WebhookRow
 
-from .delivery.event import FIRST_SEQUENCE_NUMBER
 from .errors import InvalidInputException
 from .publishing import BINARY, JSON, MAX_BYTES, publish_all
 from .shapes import PutRawEventsRequestEntry, PutRawEventsSystemMetadata, WebhookEventsSourceConfiguration
@@ -84,8 +83,8 @@ def receive(key: str, headers: Headers, body: bytes, context: Context) -> Operat
     metadata = _read_metadata(configuration, headers)
     entry = PutRawEventsRequestEntry(data="", system_metadata=system, metadata=metadata)
     by_content = configuration.deduplication_configuration is not None
-    (row,) = yield from publish_all(webhook.bus_arn, [(entry, body)], context, by_content=by_content)
-    return ReceivedEvent(str(row.event_id), str(FIRST_SEQUENCE_NUMBER + row.number), row.is_duplicate)
+    (event,) = yield from publish_all(webhook.bus_arn, [(entry, body)], context, by_content=by_content)
+    return ReceivedEvent(*event)
 
 
 def _find_verified(

@@ -107,14 +107,15 @@ def test_events_without_time_for_their_expressions_wait_and_others_go_on(
     failure: dict[str, Any] = {"RetryPolicy": ONCE, "OnFailureConfiguration": {"Arn": dead}}
     subscribe(db, slow, "slow", Transformer=jsonata("$string($events.Data)"), **failure)
     subscribe(db, plain, "plain")
-    put(db, BUS, "1", "2")
+    _, (_, second, _) = put(db, BUS, "1", "2")
     with monkeypatch.context() as patched:
         patched.setattr(transformation, "SUBSCRIBER_SECONDS", 0.0)
         run(db, delivered=2)
         assert take(db, plain) == ["1", "2"]
         assert value(db, "select array_agg(attempts) from queue.event_retry") == [0, 0]
         expire_pauses(db)
-        db.execute("update queue.event_retry set first_attempt_at = now() - interval '301 s' where number = 2")
+        old = "update queue.event_retry set first_attempt_at = now() - interval '301 s' where number = %s"
+        db.execute(old, [second])
         run(db, failed=1)
     expire_pauses(db)
     run(db, delivered=1)

@@ -117,6 +117,34 @@ def test_a_gap_that_a_transaction_with_an_older_id_notes_is_waited_for(
     assert value(db, "select count(*) from queue.event_gap") == 0
 
 
+def test_a_read_can_end_inside_a_call(db: Connection, bus: str) -> None:
+    put(db, bus, "1", "2", "3", "4", "5")
+    put(db, bus, "6", "7")
+    assert [sequence(db, limit=3) for _ in range(4)] == [3, 3, 1, 0]
+    assert delivered(db) == list("1234567")
+    assert value(db, "select count(*) from queue.event_gap") == 0
+
+
+def test_a_call_can_have_more_events_than_a_block_of_numbers(db: Connection, bus: str) -> None:
+    bodies = [str(n) for n in range(2_049)]
+    numbers = [number for _, number, _ in put(db, bus, *bodies)]
+    assert numbers == sorted(set(numbers))
+    assert sequence(db, limit=5_000) == 2_049
+    assert delivered(db) == bodies
+    assert value(db, "select count(*) from queue.event_gap") == 0
+
+
+def test_duplicates_leave_no_gap(db: Connection, bus: str) -> None:
+    put(db, bus, "1", deduplication_ids=["a"])
+    put(db, bus, "2", "3", deduplication_ids=["a", "b"])
+    put(db, bus, "4", deduplication_ids=["a"])
+    put(db, bus, "5")
+    assert sequence(db) == 3
+    assert delivered(db) == ["1", "3", "5"]
+    sequence(db)
+    assert value(db, "select count(*) from queue.event_gap") == 0
+
+
 def test_a_rollback_leaves_no_gap(db: Connection, bus: str, connect: Connect) -> None:
     with transaction(connect) as undone:
         put(undone, bus, "undone")

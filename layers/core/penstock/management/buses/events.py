@@ -4,7 +4,6 @@ from base64 import b64encode
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
-from uuid import UUID
 
 import msgspec
 
@@ -168,10 +167,7 @@ def publish(name: str, entries: Sequence[Entry], context: Context) -> Operation[
     bus = yield from find_bus(name, context)
     if context.user is not None:
         yield from _authorize_entries(bus.arn, entries, context)
-    rows = yield from publish_all(bus.arn, entries, context)
-    return PutEvents(
-        [PutEvent(str(UUID(str(r.event_id))), str(FIRST_SEQUENCE_NUMBER + r.number), r.is_duplicate) for r in rows]
-    )
+    return PutEvents([PutEvent(*each) for each in (yield from publish_all(bus.arn, entries, context))])
 
 
 def _authorize_entries(arn: str, entries: Sequence[Entry], context: Context) -> Operation[None]:

@@ -72,14 +72,12 @@ class BusEvent(NamedTuple):
     content_hash: bytes | None
 
 
-class PutBusEventRow(NamedTuple):
-    """`n` numbers the events from 1. A duplicate has the id and the sequence number of the first event. With an error,
-    these columns are null."""
+class PutBusEventsRow(NamedTuple):
+    """The sequence number of each event, which is the number of the original for a duplicate. `originals` has the event
+    ids of the originals, and None for other events. With an error, the other columns are null."""
 
-    n: int
-    event_id: UUID
-    number: int
-    is_duplicate: bool
+    numbers: list[int] | None
+    originals: list[UUID | None] | None
     error: str | None
 
 
@@ -87,7 +85,7 @@ PUT_BUS_EVENTS = Statement(
     "queue.put_bus_events",
     ("text", "text", "uuid[]", "int2[]", "bytea[]", "jsonb[]", "text[]", "text[]", "text[]", "text[]", "bytea[]",
      "text[]"),
-    PutBusEventRow,
+    PutBusEventsRow,
 )  # fmt: skip
 
 
