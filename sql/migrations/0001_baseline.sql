@@ -1677,7 +1677,9 @@ create table queue.event_subscriber (
     moved_to timestamptz,
     moved_at timestamptz,
     -- The carrier of a target outside the database; null: the worker delivers in the transaction of the cursor.
-    carrier text generated always as (case when target_arn like 'arn:aws:lambda:%' then 'lambda' end) stored,
+    carrier text generated always as (case
+        when target_arn like 'arn:aws:lambda:%' or target_arn like 'arn:aws:events:::aws-sdk:lambda:%' then 'lambda'
+        end) stored,
     batch_size int generated always as ((configuration #>> '{BatchConfiguration,MaxBatchSize}')::int) stored,
     batch_window_seconds int generated always as (
         (configuration #>> '{BatchConfiguration,MaxBatchWindowInSeconds}')::int) stored,

@@ -95,6 +95,8 @@ def subscribe(
     """Creates a subscriber as CreateSubscriber stores it. Returns its ARN."""
     kinds = {"sns": "SnsParameters", "events": "EventBusV2Parameters", "lambda": "LambdaParameters"}
     kind = kinds.get(target.split(":")[2], "SqsParameters")
+    if ":aws-sdk:" in target:
+        kind = "UniversalTargetParameters"
     stored = {
         "InvokeConfiguration": {"TargetArn": target, "RoleArn": f"arn:aws:iam::{ACCOUNT}:role/r", kind: parameters},
         "Transformer": {"Type": "RAW"},

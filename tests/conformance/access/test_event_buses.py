@@ -117,6 +117,32 @@ def test_the_policies_that_are_built_in(owner: Events, user: MakeUser) -> None:
 
 
 @container
+def test_a_universal_target_needs_the_right_to_its_action(owner: Events, user: MakeUser) -> None:
+    """An expression can name any queue, so it needs the right to all, and a denial for none
+    (docs/operate/policies.md)."""
+    bus = owner.bus()
+    create = allow("events:CreateSubscriber")
+    queue = allow("sqs:SendMessage", resource=f"arn:aws:sqs:{REGION}:{OWNER}:orders")
+    every, never = allow("sqs:SendMessage"), allow("sqs:*", resource="*:private", effect="Deny")
+
+    def given(text: str) -> dict[str, Any]:
+        invoke = {
+            "RoleArn": build_role(OWNER), "TargetArn": "arn:aws:events:::aws-sdk:sqs:sendMessage",
+            "UniversalTargetParameters": {"Input": text},
+        }  # fmt: skip
+        batches = {"MaxBatchSize": 1, "MaxBatchWindowInSeconds": 0}
+        return owner.given(bus, InvokeConfiguration=invoke, BatchConfiguration=batches)
+
+    literal = given(json.dumps({"QueueUrl": f"http://localhost/{OWNER}/orders", "MessageBody": "m"}))
+    expression = given("{% {'QueueUrl': $events[0].Data.url, 'MessageBody': 'm'} %}")
+    assert user(create).refused("create_subscriber", **literal) == DENIED
+    assert user(create, queue).refused("create_subscriber", **expression) == DENIED
+    assert user(create, every, never).refused("create_subscriber", **expression) == DENIED
+    user(create, queue).client.create_subscriber(**literal)
+    user(create, every).client.create_subscriber(**expression)
+
+
+@container
 def test_a_subscriber_needs_the_rights_on_bus_subscriber_and_target(owner: Events, user: MakeUser) -> None:
     bus = owner.bus()
     on_bus = allow("events:CreateSubscriber", resource=bus)

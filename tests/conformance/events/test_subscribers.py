@@ -7,6 +7,7 @@ choices that no source decides.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,6 +18,7 @@ from tests.support.conformance.events import QUEUE, Events, build_role
 from tests.support.conformance.sdk_clients import ACCOUNT, REGION
 
 GUIDE, SKILL, MODEL, CHOICE = "user guide", "skill", "model", "choice"
+UNIVERSAL = "Universal targets for a Custom Event Bus (user guide)"
 INVALID = ("InvalidInputException", 400)
 MISSING = ("ResourceNotFoundException", 404)
 OTHER = "111122223333"
@@ -45,6 +47,7 @@ def test_a_subscriber_has_the_defaults(events: Events) -> None:
 
 TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:t"
 FUNCTION = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:f"
+SDK = "arn:aws:events:::aws-sdk:sqs:sendMessage"
 UNSUPPORTED = "InvokeConfiguration.TargetArn: TargetArn is not a supported subscriber target"
 
 
@@ -56,10 +59,37 @@ def start(kind: str = "TIMESTAMP", **members: Any) -> dict[str, Any]:
     return {"StartingPosition": "POINT_IN_TIME", "PointInTimeConfiguration": {"PointType": kind, **members}}
 
 
+def call(request: object, action: str = "sqs:sendMessage", **more: str) -> dict[str, Any]:
+    """Returns the members of a subscriber with a universal target."""
+    text = request if isinstance(request, str) else json.dumps(request)
+    block = {"UniversalTargetParameters": {"Input": text, **more}}
+    batches = {"MaxBatchSize": 10, "MaxBatchWindowInSeconds": 0}
+    return {**target(f"arn:aws:events:::aws-sdk:{action}", **block), "BatchConfiguration": batches}
+
+
 NOW = datetime.now(UTC)
 REFUSED: list[tuple[str, Callable[[str], dict[str, Any]], str]] = [
     (SKILL, lambda _: target(f"arn:aws:kinesis:{REGION}:{ACCOUNT}:stream/s"), UNSUPPORTED),
-    (SKILL, lambda _: target("arn:aws:events:::aws-sdk:sqs:sendMessage"), UNSUPPORTED),
+    (UNIVERSAL, lambda _: target(SDK.replace("sqs:sendMessage", "dynamodb:putItem")),
+     "The api putItem is not valid for the service dynamodb"),
+    (UNIVERSAL, lambda _: target(SDK.replace("send", "Send")), "The api SendMessage is not valid for the service sqs"),
+    (UNIVERSAL, lambda _: target(SDK.replace("send", "receive")), "The api receiveMessage is not valid"),
+    (UNIVERSAL, lambda _: target(SDK.replace("sqs:sendMessage", "eventbridge:putEvents")), "The api putEvents is not"),
+    (UNIVERSAL, lambda _: target(SDK), "UniversalTargetParameters is required"),
+    (UNIVERSAL, lambda _: call({"MessageBody": "m", "QueueUrl": "q"}) | {"BatchConfiguration": {"MaxBatchSize": 1}},
+     "BatchConfiguration with MaxBatchSize and MaxBatchWindowInSeconds is required"),
+    (MODEL, lambda _: call({"MessageBody": "m" * 262_144, "QueueUrl": "q"}), "less than or equal to 262144"),
+    (SKILL, lambda _: call({}), "UniversalTargetParameters.Input is missing required field(s): MessageBody, QueueUrl"),
+    (CHOICE, lambda _: call("no JSON"), "UniversalTargetParameters.Input is not a JSON object"),
+    (UNIVERSAL, lambda _: call("{% $f( %}"), "UniversalTargetParameters.Input is not valid JSONata"),
+    (MODEL, lambda _: call({"MessageBody": "m", "QueueUrl": "q"}, InvocationTimeoutSeconds="{% 3 %}"),
+     "UniversalTargetParameters.InvocationTimeoutSeconds must be 1 to 30, as a literal"),
+    (MODEL, lambda _: call({"MessageBody": "m", "QueueUrl": "q"}) | {"Transformer": {"Type": "RAW"}},
+     "Transformer is not supported"),
+    (CHOICE, lambda _: call({"FunctionName": "f"}, "lambda:invoke"), "invokes no functions"),
+    (CHOICE, lambda _: call("{% $events %}", "lambda:invoke"), "invokes no functions"),
+    (SKILL, lambda _: target(SDK, SqsParameters={"DelaySeconds": "1"}),
+     f"SqsParameters is not supported for target {SDK}. Expected UniversalTargetParameters"),
     (SKILL, lambda _: target(f"arn:aws:events:{REGION}:{ACCOUNT}:event-bus/default"), UNSUPPORTED),
     (SKILL, lambda _: target(f"arn:aws:execute-api:{REGION}:{ACCOUNT}:a/b/GET"), UNSUPPORTED),
     (SKILL, lambda _: target(f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:a"), UNSUPPORTED),
@@ -135,6 +165,8 @@ def test_a_subscriber_with_an_unusual_member_is_accepted(events: Events) -> None
         start("HORIZON"),
         {"RetryPolicy": {"MaxRetryAttempts": 0}},
         {"Transformer": {"Type": "WITH_METADATA"}, "LogConfiguration": {"Level": "ERROR"}},
+        call({"MessageBody": "m", "QueueUrl": "q"}, InvocationTimeoutSeconds="30"),
+        call("{% {'Message': $string($events), 'TopicArn': 't'} %}", "sns:publish"),
     ):
         arn = events.subscriber(bus, **change)
         found = events.shown(arn)

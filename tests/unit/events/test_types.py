@@ -33,7 +33,7 @@ NEWER_MEMBERS = {"MskParameters", "WebhookEventsConfiguration", "EventSourceDeta
 NEWER_SOURCE = r"|webhook)"
 # The members that Penstock refuses with any value.
 UNTYPED = {
-    "KinesisParameters", "StepFunctionsParameters", "HttpParameters", "UniversalTargetParameters",
+    "KinesisParameters", "StepFunctionsParameters", "HttpParameters",
     "AwsServiceEventsConfiguration", "PartnerEventsConfiguration", "MskParameters",
 }  # fmt: skip
 

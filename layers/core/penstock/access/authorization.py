@@ -132,6 +132,14 @@ def check_anywhere(service: str, action: str, context: RequestContext) -> None:
         raise deny(service, action, ANY, context, Policies.IDENTITY)
 
 
+def check_everywhere(service: str, action: str, context: RequestContext) -> None:
+    """Raises AccessDenied unless the user's policies allow the action on all resources, and deny it for none. Callers
+    use this function if only a later time shows the resource."""
+    check_user(service, action, ANY, context)
+    if context.caller.is_ever_denied(build_action(service, action)):
+        raise deny(service, action, ANY, context, Policies.IDENTITY, explicit=True)
+
+
 def deny(
     service: str, action: str, arn: str, context: RequestContext, policies: Policies, *, explicit: bool = False
 ) -> AccessDenied:

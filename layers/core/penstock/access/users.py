@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from .policy.evaluation import Decision, evaluate_user, is_ever_allowed
+from .policy.evaluation import Decision, evaluate_user, is_ever_allowed, is_ever_denied
 from .policy.requests import AccessRequest, Principal, build_root
 
 READ = (
@@ -55,6 +55,10 @@ class User(NamedTuple):
     def may_ever(self, action: str) -> bool:
         """Returns whether a policy allows an action (in lower case) for any resource and condition."""
         return self.principal.is_root or is_ever_allowed(self.policies, action)
+
+    def is_ever_denied(self, action: str) -> bool:
+        """Returns whether a policy denies an action (in lower case) for any resource and condition."""
+        return is_ever_denied(self.policies, action)
 
 
 class Actor:

@@ -164,6 +164,13 @@ class LambdaParameters(RestMessage):
     invocation_timeout_seconds: Parameter | None = None
 
 
+class UniversalTargetParameters(RestMessage):
+    """The request of an API action: a JSON object, or one JSONata expression."""
+
+    input: Annotated[str, Meta(min_length=1, max_length=262_144)]
+    invocation_timeout_seconds: str | None = None
+
+
 class EventBusV2SystemMetadata(RestMessage):
     event_group_id: str | None = None
     deduplication_id: str | None = None
@@ -192,7 +199,7 @@ class UpdateInvokeConfiguration(RestMessage):
     kinesis_parameters: Unsupported = None
     step_functions_parameters: Unsupported = None
     http_parameters: Unsupported = None
-    universal_target_parameters: Unsupported = None
+    universal_target_parameters: UniversalTargetParameters | None = None
     event_bus_v2_parameters: EventBusV2Parameters | None = None
     msk_parameters: Unsupported = None
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from msgspec import convert
+from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
 from penstock.access.audit.acts import Act, audited
@@ -34,8 +34,20 @@ from .shapes import (
     Transformer,
 )
 from .stored import StoredBus, StoredResource, convert_time
-from .targets import TargetKind, check_batch, check_dead_letters, check_parameters, check_target, find_kind
+from .targets import (
+    Right,
+    TargetKind,
+    check_batch,
+    check_dead_letters,
+    check_parameters,
+    check_target,
+    find_kind,
+    find_right,
+)
 
+DELIVERED = (
+    "sqs_parameters", "sns_parameters", "event_bus_v2_parameters", "lambda_parameters", "universal_target_parameters"
+)  # fmt: skip
 RETRY_ATTEMPTS, EVENT_AGE_SECONDS = 5, 300  # the defaults (RetryPolicy, EventBridge API Reference)
 
 
@@ -58,7 +70,7 @@ def _create(arn: str, request: events.CreateSubscriberRequest, context: Context)
         "InvokeConfiguration": request.invoke_configuration,
         "PointInTimeConfiguration": request.point_in_time_configuration,
         "BatchConfiguration": check_batch(request.batch_configuration, kind),
-        "Transformer": _check_transformer(request.transformer),
+        "Transformer": _check_transformer(request.transformer, kind),
         "RetryPolicy": _fill_in_retries(request.retry_policy),
         "LogConfiguration": _fill_in_log(request.log_configuration),
         "Description": request.description or None,
@@ -72,7 +84,8 @@ def _create(arn: str, request: events.CreateSubscriberRequest, context: Context)
     tags = stored.check_tags(request.tags)
     bus = yield from stored.read_bus(request.event_bus_arn, context)
     start_at = _check_start(request, bus)
-    yield from check_deliveries(arn, target, kind, dead_letters, context)
+    right = find_right(target, kind, request.invoke_configuration.universal_target_parameters, context)
+    yield from check_deliveries(arn, right, dead_letters, context)
     yield from _check_quota(request, context)
     fields = {
         "type": request.type or "UNORDERED",
@@ -134,10 +147,11 @@ def _check_changes(
     if request.resume_position is not None and (row.state, request.state) != ("STOPPED", "RUNNING"):
         raise InvalidInputException("ResumePosition is valid only with State RUNNING for a stopped subscriber.")
     changes = _list_changes(request, kind)
-    if (invoke := request.invoke_configuration) is not None:
-        check_parameters(invoke, target, kind, context)
-        given = {name: getattr(invoke, name) for name in invoke.__struct_fields__}
-        changes["InvokeConfiguration"] = InvokeConfiguration(**given, target_arn=target)
+    invoke = convert(row.configuration["InvokeConfiguration"], InvokeConfiguration)
+    if request.invoke_configuration is not None:
+        check_parameters(request.invoke_configuration, target, kind, context)
+        given = to_builtins(request.invoke_configuration)
+        changes["InvokeConfiguration"] = invoke = convert({**given, "TargetArn": target}, InvokeConfiguration)
     yield from check_expressions(changes, context)
     if request.filter_configuration is not None:
         is_empty = request.filter_configuration.filters is None
@@ -147,7 +161,8 @@ def _check_changes(
     if request.on_failure_configuration is not None:
         dead_letters = check_dead_letters(request.on_failure_configuration, context)
         changes["OnFailureConfiguration"] = None if dead_letters is None else request.on_failure_configuration
-    yield from check_deliveries(row.arn, target, kind, dead_letters, context)
+    right = find_right(target, kind, invoke.universal_target_parameters, context)
+    yield from check_deliveries(row.arn, right, dead_letters, context)
     return changes
 
 
@@ -159,7 +174,7 @@ def _list_changes(request: events.UpdateSubscriberRequest, kind: TargetKind) -> 
     if request.batch_configuration is not None:
         changes["BatchConfiguration"] = check_batch(request.batch_configuration, kind)
     if request.transformer is not None:
-        changes["Transformer"] = _check_transformer(request.transformer)
+        changes["Transformer"] = _check_transformer(request.transformer, kind)
     if request.retry_policy is not None:
         changes["RetryPolicy"] = _fill_in_retries(request.retry_policy)
     if request.log_configuration is not None:
@@ -216,7 +231,7 @@ def find_listed_account(bus_arn: str | None, context: Context) -> Operation[str 
 # --- members ---------------------------------------------------------------------------------------------------------
 def is_deliverable(kind: TargetKind) -> bool:
     """Returns whether the worker can serve the subscriber. The events of another subscriber wait on the bus."""
-    return kind.block in ("sqs_parameters", "sns_parameters", "event_bus_v2_parameters", "lambda_parameters")
+    return kind.block in DELIVERED
 
 
 def _check_start(request: events.CreateSubscriberRequest, bus: StoredBus) -> str | None:
@@ -257,14 +272,19 @@ def _check_beginning(start: PointInTimeConfiguration, bus: StoredBus) -> float:
     return given
 
 
-def _check_transformer(given: Transformer | None) -> Transformer:
-    """Returns the transformer with its default. Raises InvalidInputException for an expression without JSONATA."""
-    kind = (given.type if given is not None else None) or "RAW"
+def _check_transformer(given: Transformer | None, kind: TargetKind) -> Transformer | None:
+    """Returns the transformer with its default. Raises InvalidInputException for an expression without JSONATA, and for
+    any transformer of a universal target, whose Input is the transformation."""
+    if kind.block == "universal_target_parameters":
+        if given is not None:
+            raise InvalidInputException("Transformer is not supported for a universal target.")
+        return None
+    name = (given.type if given is not None else None) or "RAW"
     expression = None if given is None else given.jsonata_configuration
-    if (kind == "JSONATA") != (expression is not None):
+    if (name == "JSONATA") != (expression is not None):
         verb = "is required" if expression is None else "must not be provided"
-        raise InvalidInputException(f"Transformer.JsonataConfiguration {verb} when Type is {kind}")
-    return Transformer(kind, expression)
+        raise InvalidInputException(f"Transformer.JsonataConfiguration {verb} when Type is {name}")
+    return Transformer(name, expression)
 
 
 def _fill_in_retries(given: RetryPolicy | None) -> RetryPolicy:
@@ -287,13 +307,15 @@ def _check_quota(request: events.CreateSubscriberRequest, context: Context) -> O
 
 
 # --- access ----------------------------------------------------------------------------------------------------------
-def check_deliveries(
-    arn: str, target: str, kind: TargetKind, dead_letters: str | None, context: Context
-) -> Operation[None]:
+def check_deliveries(arn: str, right: Right | None, dead_letters: str | None, context: Context) -> Operation[None]:
     """Raises AccessDenied unless the caller, or the event bus for this subscriber, may send to the target and the
     dead-letter queue."""
-    if kind.action is not None:
-        yield from _authorize(*kind.action, target, context, arn)
+    if right is not None and right.arn is not None:
+        yield from _authorize(right.service, right.action, right.arn, context, arn)
+    elif right is not None and context.user is not None:
+        from penstock.access.authorization import check_everywhere  # noqa: PLC0415 - only QUEUE_ACCESS=sigv4 needs it
+
+        check_everywhere(right.service, right.action, context)
     if dead_letters is not None:
         yield from _authorize("sqs", "SendMessage", dead_letters, context, arn)
 

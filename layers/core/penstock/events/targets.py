@@ -1,8 +1,10 @@
 """Checks the target, the role and the dead-letter queue of a subscriber.
 
-The target is a queue, a topic, a Lambda function or another event bus. AWS checks the form of the target's ARN, but not
-whether the target exists, and so does Penstock. Penstock refuses AWS's other targets, because it could never deliver to
-them. Source: the texts of errors, "Amazon EventBridge event bus" (skill `amazon-eventbridge-event-bus` of AWS).
+The target is a queue, a topic, a Lambda function, another event bus, or a universal target, which calls an API action.
+AWS checks the form of the target's ARN, but not whether the target exists, and so does Penstock. Penstock refuses AWS's
+other targets, because it could never deliver to them. Sources: the texts of errors, "Amazon EventBridge event bus"
+(skill `amazon-eventbridge-event-bus` of AWS); "Universal targets for a Custom Event Bus" (EventBridge User Guide,
+https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-custom-bus-universal-targets.html).
 """
 
 import re
@@ -14,7 +16,17 @@ from penstock.aws.arn import parse_queue_arn, read_account, read_region
 from penstock.aws.bus_arn import is_bus_arn
 from penstock.aws.function_arn import parse_function_arn
 from penstock.aws.sns_arn import parse_topic_arn
+from penstock.aws.universal_target import (
+    INVOKE,
+    PUBLISH,
+    SEND_MESSAGE,
+    UniversalAction,
+    UniversalTargetInvalid,
+    is_universal,
+    read_action,
+)
 from penstock.context import Context
+from penstock.universal_calls import read_call
 
 from .errors import InvalidInputException
 from .expressions.syntax import find_source
@@ -23,12 +35,18 @@ from .shapes import (
     LambdaParameters,
     MessageAttributeValue,
     OnFailureConfiguration,
+    UniversalTargetParameters,
     UpdateInvokeConfiguration,
 )
 
-SUPPORTED = "Penstock delivers to Amazon SQS queues, Amazon SNS topics, AWS Lambda functions and custom event buses."
+SUPPORTED = (
+    "Penstock delivers to Amazon SQS queues, Amazon SNS topics, AWS Lambda functions, custom event buses and the "
+    "universal targets sqs:sendMessage, sns:publish and lambda:invoke."
+)
 DEFAULT_BATCH_SIZE = 10
 MAX_FUNCTION_SECONDS = 30
+NO_FUNCTIONS = "This installation invokes no functions: its setting QUEUE_LAMBDA_ENDPOINT is empty."
+UNIVERSAL_RIGHTS = {SEND_MESSAGE: "SendMessage", PUBLISH: "Publish"}
 BLOCKS = {
     "lambda_parameters": "LambdaParameters",
     "sqs_parameters": "SqsParameters",
@@ -44,7 +62,7 @@ BLOCKS = {
 
 class TargetKind(NamedTuple):
     """A kind of target: how its ARN is recognised, its parameters, the most events of a batch, and the service and
-    action by which Penstock delivers, or None for a function."""
+    action by which Penstock delivers, or None for a function and for a universal target, whose input has both."""
 
     matches: Callable[[str], object]
     block: str
@@ -58,6 +76,7 @@ KINDS = (
     TargetKind(parse_topic_arn, "sns_parameters", 10, ("sns", "Publish")),
     TargetKind(parse_function_arn, "lambda_parameters", 500, None),
     TargetKind(is_bus_arn, "event_bus_v2_parameters", 100, ("events", "PutEvents"), is_regional=False),
+    TargetKind(lambda arn: is_universal(arn, "events"), "universal_target_parameters", 500, None, is_regional=False),
 )
 
 
@@ -69,11 +88,7 @@ def check_target(arn: str, bus_arn: str, context: Context) -> TargetKind:
     """Returns the kind of the target. Raises InvalidInputException for a target to which Penstock cannot deliver."""
     if arn.split(":", 2)[1] != "aws":
         raise InvalidInputException("TargetArn must be in partition aws")
-    kind = find_kind(arn)
-    if kind is None:
-        raise InvalidInputException(
-            f"InvokeConfiguration.TargetArn: TargetArn is not a supported subscriber target. {SUPPORTED}"
-        )
+    kind = _find_supported_kind(arn)
     if arn == bus_arn:
         raise InvalidInputException("InvokeConfiguration.TargetArn must not reference the subscriber's own event bus")
     if kind.is_regional:
@@ -87,6 +102,24 @@ def check_target(arn: str, bus_arn: str, context: Context) -> TargetKind:
         if refusal is not None:
             raise InvalidInputException(refusal)
     return kind
+
+
+def _find_supported_kind(arn: str) -> TargetKind:
+    kind = find_kind(arn)
+    if kind is None:
+        raise InvalidInputException(
+            f"InvokeConfiguration.TargetArn: TargetArn is not a supported subscriber target. {SUPPORTED}"
+        )
+    if kind.block == "universal_target_parameters":
+        _read_action(arn)
+    return kind
+
+
+def _read_action(arn: str) -> UniversalAction:
+    try:
+        return read_action(arn)
+    except UniversalTargetInvalid as invalid:
+        raise InvalidInputException(f"InvokeConfiguration.TargetArn: {invalid}") from None
 
 
 def _check_account(what: str, arn: str, context: Context) -> None:
@@ -105,6 +138,8 @@ def check_parameters(invoke: UpdateInvokeConfiguration, arn: str, kind: TargetKi
             raise InvalidInputException(f"{name} is not supported for target {arn}. Expected {BLOCKS[kind.block]}")
     if invoke.lambda_parameters is not None:
         _check_function(invoke.lambda_parameters)
+    if kind.block == "universal_target_parameters":
+        _check_universal(invoke.universal_target_parameters, arn, context)
     for parameters in (invoke.sqs_parameters, invoke.sns_parameters):
         if parameters is not None:
             _check_attributes(parameters.message_attributes)
@@ -121,13 +156,64 @@ def _check_function(parameters: LambdaParameters) -> None:
             raise InvalidInputException(f"LambdaParameters.{name} is not supported: Penstock invokes plain functions.")
     if parameters.qualifier is not None and find_source(parameters.qualifier) is not None:
         raise InvalidInputException("LambdaParameters.Qualifier cannot be an expression: Penstock needs a literal.")
-    seconds = parameters.invocation_timeout_seconds
+    _check_seconds("LambdaParameters", parameters.invocation_timeout_seconds)
+
+
+def _check_seconds(block: str, seconds: str | None) -> None:
     if seconds is not None and not (
         re.fullmatch("[0-9]{1,2}", seconds, re.ASCII) and 1 <= int(seconds) <= MAX_FUNCTION_SECONDS
     ):
         raise InvalidInputException(
-            f"LambdaParameters.InvocationTimeoutSeconds must be 1 to {MAX_FUNCTION_SECONDS}, as a literal."
+            f"{block}.InvocationTimeoutSeconds must be 1 to {MAX_FUNCTION_SECONDS}, as a literal."
         )
+
+
+def _check_universal(parameters: UniversalTargetParameters | None, arn: str, context: Context) -> None:
+    """Raises InvalidInputException for an input that is not the request of the action. Only the worker knows the
+    request of an expression."""
+    if parameters is None:
+        raise InvalidInputException(f"UniversalTargetParameters is required for target {arn}")
+    _check_seconds("UniversalTargetParameters", parameters.invocation_timeout_seconds)
+    action, settings = _read_action(arn), context.environment.settings
+    if find_source(parameters.input) is not None:
+        if action is INVOKE and not settings.queue_lambda_endpoint:
+            raise InvalidInputException(NO_FUNCTIONS)
+        return
+    try:
+        call = read_call(action, parameters.input, context)
+    except UniversalTargetInvalid as invalid:
+        raise InvalidInputException(f"UniversalTargetParameters.{invalid}") from None
+    if not settings.serves(read_region(call.arn)):
+        raise InvalidInputException(
+            f"UniversalTargetParameters.Input names {call.arn} of another installation's region"
+        )
+    function = parse_function_arn(call.arn)
+    if function is not None:
+        refusal = find_function_refusal(function, call.arn, context.account_id, context.region, settings)
+        if refusal is not None:
+            raise InvalidInputException(refusal)
+
+
+class Right(NamedTuple):
+    """The action that the caller must be allowed to perform. `arn` is None for all resources."""
+
+    service: str
+    action: str
+    arn: str | None
+
+
+def find_right(
+    arn: str, kind: TargetKind, parameters: UniversalTargetParameters | None, context: Context
+) -> Right | None:
+    """Returns the right to the target, or None for a function, which must belong to the caller. An expression can name
+    any queue or topic."""
+    if kind.action is not None:
+        return Right(*kind.action, arn)
+    if parameters is None or (action := _read_action(arn)) is INVOKE:
+        return None
+    is_expression = find_source(parameters.input) is not None
+    resource = None if is_expression else read_call(action, parameters.input, context).arn
+    return Right(action.service, UNIVERSAL_RIGHTS[action], resource)
 
 
 def _check_attributes(attributes: dict[str, MessageAttributeValue] | None) -> None:
@@ -138,9 +224,14 @@ def _check_attributes(attributes: dict[str, MessageAttributeValue] | None) -> No
 
 
 def check_batch(given: BatchConfiguration | None, kind: TargetKind) -> BatchConfiguration:
-    """Returns the configuration with its defaults. Raises InvalidInputException for a batch that is too large."""
+    """Returns the configuration with its defaults, which a universal target does not have. Raises InvalidInputException
+    for a batch that is too large."""
     size = None if given is None else given.max_batch_size
     window = None if given is None else given.max_batch_window_in_seconds
+    if kind.block == "universal_target_parameters" and (size is None or window is None):
+        raise InvalidInputException(
+            "BatchConfiguration with MaxBatchSize and MaxBatchWindowInSeconds is required for a universal target."
+        )
     if size is not None and size > kind.most:
         raise InvalidInputException(f"BatchConfiguration.MaxBatchSize must be at most {kind.most} for this target.")
     return BatchConfiguration(size or min(DEFAULT_BATCH_SIZE, kind.most), window or 0)

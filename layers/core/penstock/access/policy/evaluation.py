@@ -46,6 +46,15 @@ def is_ever_allowed(policies: tuple[str, ...], action: str) -> bool:
     )
 
 
+def is_ever_denied(policies: tuple[str, ...], action: str) -> bool:
+    """Returns whether a user's policies deny the action for any resource and condition."""
+    return any(
+        statement.denies and statement.names(action)
+        for policy in policies
+        for statement in read_policy(policy, of_user=True).statements
+    )
+
+
 def _evaluate_stored(text: str | None, request: AccessRequest, *, of_user: bool) -> Decision:
     if not text:
         return Decision.NO_MATCH

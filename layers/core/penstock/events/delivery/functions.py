@@ -1,6 +1,7 @@
 """Invokes AWS Lambda functions with batches of events.
 
-A batch is one invocation, with a JSON array of the events. If MaxBatchSize is 1, the payload is the event. With the
+A universal target is one call of Invoke for a batch, with the payload in its input. Otherwise, a batch is one
+invocation, with a JSON array of the events. If MaxBatchSize is 1, the payload is the event. With the
 invocation type REQUEST_RESPONSE, the response can name the events that failed, by their event ids, in
 batchItemFailures, as functions do for SQS. Source: "Targets" of the custom event bus (EventBridge User Guide,
 https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-custom-bus.html).
@@ -11,18 +12,23 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from penstock.access.functions import is_listed
+from penstock.access.functions import find_function_refusal, is_listed
 from penstock.aws.function_arn import FunctionArn, parse_function_arn
 from penstock.aws.json_text import decode_json
+from penstock.aws.universal_target import INVOKE, UniversalTargetInvalid
 from penstock.delivery.functions.client import FUNCTION_ERROR, FunctionClient, InvocationType
 from penstock.delivery.http.connection import Response
 from penstock.endpoint import EndpointRefused
+from penstock.environment import build_worker_environment
 from penstock.event_sources.invocation import read_function_error
 from penstock.event_sources.response import Malformed, read_failed_ids
 from penstock.settings import Settings
+from penstock.sns.publishing.publications import build_publisher_context
+from penstock.universal_calls import InvokeRequest, build_payload, read_call
 
 from .batches import SENDING_SECONDS, UNSENT, Batch
-from .subscriber import INTERNAL_ERROR, Refusal, Shipment, Subscriber
+from .event import Event
+from .subscriber import INTERNAL_ERROR, NOT_TRANSFORMED, Refusal, Shipment, Subscriber
 from .transformation import Transformation
 
 KEPT_BYTES: Final = 1_048_576
@@ -45,6 +51,7 @@ class FunctionBatches:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._environment = build_worker_environment(settings)
         self._transformation = Transformation()
         self._client = FunctionClient(settings.queue_lambda_endpoint, KEPT_BYTES)
 
@@ -54,6 +61,8 @@ class FunctionBatches:
     async def carry(self, batch: Batch) -> list[Refusal | None]:
         """Invokes the function, one payload after another. Of a FIFO subscriber, sends no event of a group after a
         refused one."""
+        if batch.subscriber.action is not None:
+            return await self._call_action(batch)
         ends = asyncio.get_running_loop().time() + SENDING_SECONDS
         texts = await self._build_texts(batch)
         found: list[Refusal | None] = [text if isinstance(text, Refusal) else UNSENT for text in texts]
@@ -66,10 +75,31 @@ class FunctionBatches:
             } - {None}
             ready = [place for place in places if batch.events[place].group_key not in stopped]
             if ready and asyncio.get_running_loop().time() < ends:
-                refusals = await self._invoke(batch, ready, [str(texts[place]) for place in ready], kind)
+                given = [str(texts[place]) for place in ready]
+                payload = given[0] if batch.subscriber.batch_size == 1 else f"[{','.join(given)}]"
+                function, chosen = find_function(batch.subscriber), [batch.events[place] for place in ready]
+                refusals = await self._invoke(batch.subscriber, function, payload.encode(), kind, chosen)
                 for place, refusal in zip(ready, refusals, strict=True):
                     found[place] = refusal
         return found
+
+    async def _call_action(self, batch: Batch) -> list[Refusal | None]:
+        """Calls Invoke once for the whole batch, as the input of a universal target says."""
+        (given,) = await asyncio.to_thread(self._transformation.build_inputs, batch.subscriber, [batch.events])
+        if isinstance(given, Refusal):
+            return [given] * len(batch.events)
+        try:
+            call = read_call(INVOKE, given, build_publisher_context(batch.subscriber, self._environment))
+        except UniversalTargetInvalid as invalid:
+            return [Refusal(NOT_TRANSFORMED, str(invalid))] * len(batch.events)
+        assert isinstance(call.request, InvokeRequest)  # noqa: S101 - the action is Invoke
+        function, payload = parse_function_arn(call.arn), build_payload(call.request).encode()
+        refusal = find_function_refusal(
+            function, call.arn, batch.subscriber.account_id, batch.subscriber.region, self._settings
+        )
+        if refusal is not None:
+            return [Refusal("ACCESS_DENIED", refusal)] * len(batch.events)
+        return await self._invoke(batch.subscriber, function, payload, call.request.invocation_type, batch.events)
 
     async def _build_texts(self, batch: Batch) -> list[str | Refusal]:
         shipments, failed = [Shipment(batch.subscriber, event) for event in batch.events], dict[int, Refusal]()
@@ -78,23 +108,30 @@ class FunctionBatches:
         return [failed.get(place) or _build_text(shipment) for place, shipment in enumerate(shipments)]
 
     async def _invoke(
-        self, batch: Batch, places: Sequence[int], texts: Sequence[str], kind: InvocationType
+        self,
+        subscriber: Subscriber,
+        function: FunctionArn | None,
+        payload: bytes,
+        kind: InvocationType,
+        events: Sequence[Event],
     ) -> list[Refusal | None]:
-        subscriber = batch.subscriber
-        payload = texts[0] if subscriber.batch_size == 1 else f"[{','.join(texts)}]"
-        ids = [str(batch.events[place].event_id) for place in places]
+        ids = [str(event.event_id) for event in events]
         try:
-            refusal, failed = await self._call(subscriber, payload.encode(), frozenset(ids), kind)
+            refusal, failed = await self._call(subscriber, function, payload, frozenset(ids), kind)
         except Exception as error:  # noqa: BLE001 - one batch must not end the others
             _log.exception("function was not invoked", exc_info=error, extra={"subscriber": subscriber.arn})
             refusal, failed = UNREACHED, frozenset()
         return [refusal or (REPORTED if event_id in failed else None) for event_id in ids]
 
     async def _call(
-        self, subscriber: Subscriber, payload: bytes, ids: frozenset[str], kind: InvocationType
+        self,
+        subscriber: Subscriber,
+        function: FunctionArn | None,
+        payload: bytes,
+        ids: frozenset[str],
+        kind: InvocationType,
     ) -> tuple[Refusal | None, frozenset[str]]:
         """Returns the refusal of the whole batch, or None and the ids of the events that failed."""
-        function = find_function(subscriber)
         if function is None or not is_listed(function, self._settings):
             return Refusal("ACCESS_DENIED", "QUEUE_LAMBDA_FUNCTIONS does not have the function."), frozenset()
         seconds = float(subscriber.parameters.get("InvocationTimeoutSeconds") or MAX_SECONDS)

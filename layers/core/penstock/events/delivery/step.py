@@ -37,6 +37,7 @@ from .outcomes import Outcomes
 from .subscriber import HELD, INTERNAL_ERROR, Refusal, Shipment, Subscriber, choose_pause, read_subscriber
 from .targets import Targets
 from .transformation import POSTPONED, Transformation
+from .transformation import STEP_SECONDS as EXPRESSION_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -274,6 +275,7 @@ class EventStep:
         keys = [find_order(shipment) if shipment.subscriber.is_fifo else None for shipment in shipments]
         held = {place for place, key in enumerate(keys) if key in blocked}
         shipments, failed = self._transformation.transform(shipments, held)
+        self._targets.deadline = monotonic() + EXPRESSION_SECONDS
         if not any(keys):
             return list(self._send_transformed(shipments, range(len(shipments)), failed).values())
         overtaking: set[int] = set()

@@ -8,6 +8,8 @@ import msgspec
 from msgspec import Struct, convert
 
 from penstock.aws.arn import parse_queue_arn
+from penstock.aws.universal_target import UniversalAction, is_universal, read_action
+from penstock.errors import AwsError
 from penstock.events.expressions.syntax import find_source, list_expressions, read_text
 from penstock.events.shapes import RetryPolicy
 from penstock.postgres.statement import JsonObject
@@ -21,10 +23,16 @@ retries of the default fit into its 300 seconds."""
 MAX_ERROR: Final = 1024
 """The most characters of an error in a record of a failed delivery ("errorMessage", EventBridge User Guide)."""
 INTERNAL_ERROR: Final = "INTERNAL_SERVER_ERROR"
-PARAMETERS: Final = ("SqsParameters", "SnsParameters", "EventBusV2Parameters", "LambdaParameters")
+PARAMETERS: Final = (
+    "SqsParameters", "SnsParameters", "EventBusV2Parameters", "LambdaParameters", "UniversalTargetParameters"
+)  # fmt: skip
 LOOP_DETECTED: Final = "LOOP_DETECTED"
 """The errorCode of an event that has passed its target before. No attempt follows."""
 NOT_TRANSFORMED: Final = "INPUT_TRANSFORMATION_FAILURE"
+
+
+INVALID: Final = "CUSTOMER_VALIDATION"
+REFUSALS: Final = {"QueueDoesNotExist": "RESOURCE_NOT_FOUND", "MessageTooLong": "REQUEST_TOO_LARGE"}
 
 
 class Refusal(Struct, frozen=True):
@@ -32,6 +40,17 @@ class Refusal(Struct, frozen=True):
 
     code: str
     message: str
+
+
+def build_refusal(error: str, detail: str | None) -> Refusal:
+    """Returns the refusal for an error of queue.send_messages."""
+    return Refusal(REFUSALS.get(error, INVALID), error if detail is None else f"{error}: {detail}")
+
+
+def refuse_call(error: AwsError) -> Refusal:
+    """Returns the refusal for an error of an API."""
+    is_missing = error.status == 404 or error.json_type == "NotFound"
+    return Refusal("RESOURCE_NOT_FOUND" if is_missing else INVALID, error.message)
 
 
 HELD: Final = Refusal("", "")
@@ -46,7 +65,7 @@ class Subscriber(Struct):
     names, or the parameters of another target. `carrier` sends to a target outside the database
     (queue.event_subscriber), in batches. `transformer` is the source of the transformer's expression. `sources` has
     this expression and those of the parameters. `result` is the JSON for one event, in the copy of the subscriber that
-    has the results for this event.
+    has the results for this event. `action` is the action of a universal target, whose parameters have the Input.
     """
 
     subscriber_id: int
@@ -71,6 +90,7 @@ class Subscriber(Struct):
     transformer: str | None = None
     sources: tuple[str, ...] = ()
     result: str | None = None
+    action: UniversalAction | None = None
 
     @property
     def is_raw(self) -> bool:
@@ -137,9 +157,11 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
     invoke = configuration["InvokeConfiguration"]
     batches = configuration.get("BatchConfiguration") or {}
     start = configuration.get("PointInTimeConfiguration") or {}
-    transformer = (configuration["Transformer"].get("JsonataConfiguration") or {}).get("Expression")
+    transforming = configuration.get("Transformer") or {}  # a universal target has none
+    transformer = (transforming.get("JsonataConfiguration") or {}).get("Expression")
     parameters: JsonObject = next((invoke[name] for name in PARAMETERS if invoke.get(name)), {})
-    found = [source for _, source in list_expressions([transformer, parameters])]
+    action = read_action(row.target_arn) if is_universal(row.target_arn, "events") else None
+    found = [source for _, source in list_expressions([transformer, parameters])] if action is None else []
     return Subscriber(
         row.subscriber_id,
         row.arn,
@@ -147,7 +169,7 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
         row.account_id,
         row.region,
         row.target_arn,
-        with_metadata=configuration["Transformer"]["Type"] == "WITH_METADATA",
+        with_metadata=transforming.get("Type") == "WITH_METADATA",
         retries=convert(configuration["RetryPolicy"], RetryPolicy),
         dead_letter_arn=(configuration.get("OnFailureConfiguration") or {}).get("Arn"),
         parameters=parameters,
@@ -162,6 +184,7 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
         ends_at=start.get("EndPoint") or float("inf"),
         transformer=None if transformer is None else find_source(transformer),
         sources=tuple(dict.fromkeys(found)),
+        action=action,
     )
 
 

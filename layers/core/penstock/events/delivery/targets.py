@@ -23,16 +23,15 @@ from penstock.sqs.send import build_message
 from penstock.sqs.types import SendMessageBatchRequestEntry
 from penstock.sqs.validation import check_message_body
 
+from .calling import Calling
 from .forwarding import forward
-from .subscriber import NOT_TRANSFORMED, Refusal, Shipment
+from .subscriber import INVALID, NOT_TRANSFORMED, Refusal, Shipment, build_refusal, refuse_call
 
 BATCH: Final = 10
 """The most messages of PublishBatch."""
 CALL_BYTES: Final = 4 << 20
 """The bytes of payloads after which the next call to queues begins. A page of 8 MiB can have many subscribers. In one
 call, its payloads could exceed QUEUE_DATABASE_CALL_TIMEOUT_MS and the memory of a Lambda function."""
-REFUSALS: Final = {"QueueDoesNotExist": "RESOURCE_NOT_FOUND", "MessageTooLong": "REQUEST_TOO_LARGE"}
-INVALID: Final = "CUSTOMER_VALIDATION"
 NOT_TEXT: Final = Refusal(NOT_TRANSFORMED, "The payload is not UTF-8.")
 
 
@@ -45,6 +44,9 @@ class Targets:
     def __init__(self, calls: StatementExecutor, environment: Environment) -> None:
         self._calls = calls
         self._environment = environment
+        self._calling = Calling(calls, environment)
+        self.deadline = float("inf")
+        """The time of the clock after which no expression of a universal target begins."""
 
     def send(self, shipments: Sequence[Shipment]) -> list[Refusal | None]:
         """Sends to queues in calls of about CALL_BYTES, to each topic in batches, and to each bus in one call."""
@@ -70,7 +72,9 @@ class Targets:
         return [entry if isinstance(entry, Refusal) else next(sent) for entry in built]
 
     def _send_to_one(self, shipments: Sequence[Shipment]) -> list[Refusal | None]:
-        """Sends the events of one subscriber to its topic or bus."""
+        """Sends the events of one subscriber to its topic, bus or universal target."""
+        if shipments[0].subscriber.action is not None:
+            return self._calling.send(shipments, self.deadline)
         if is_bus_arn(shipments[0].subscriber.target_arn):
             return forward(shipments, self._calls)
         batches = [shipments[start : start + BATCH] for start in range(0, len(shipments), BATCH)]
@@ -143,16 +147,8 @@ def build_publication(entry_id: str, shipment: Shipment) -> sns.PublishBatchRequ
     return convert(members, sns.PublishBatchRequestEntry)
 
 
-def build_refusal(error: str, detail: str | None) -> Refusal:
-    return Refusal(REFUSALS.get(error, INVALID), error if detail is None else f"{error}: {detail}")
-
-
 def describe_fault(error: AwsError | UnicodeDecodeError | ValidationError) -> Refusal:
     if isinstance(error, AwsError):
-        return Refusal(find_code(error), error.message)
+        return refuse_call(error)
     # A ValidationError is a parameter that has no valid value.
     return Refusal(INVALID, str(error)) if isinstance(error, ValidationError) else NOT_TEXT
-
-
-def find_code(error: AwsError) -> str:
-    return "RESOURCE_NOT_FOUND" if error.status == 404 or error.json_type == "NotFound" else INVALID

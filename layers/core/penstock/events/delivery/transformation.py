@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from penstock.events.expressions.evaluator import Evaluator, ExpressionsUnavailableError
 from penstock.events.expressions.protocol import Response
-from penstock.events.expressions.syntax import TransformationError, check_result, fill_in
+from penstock.events.expressions.syntax import TransformationError, check_result, fill_in, find_source, read_text
 
+from .event import Event
 from .subscriber import INTERNAL_ERROR, NOT_TRANSFORMED, Refusal, Shipment, Subscriber
 
 STEP_SECONDS: Final = 5.0
@@ -62,6 +63,26 @@ class Transformation:
                     transformed[place] = Shipment(result, shipments[place].event)
         return transformed, refusals
 
+    def build_inputs(
+        self, subscriber: Subscriber, batches: Sequence[Sequence[Event]], deadline: float = float("inf")
+    ) -> list[str | Refusal]:
+        """Returns the input of a universal target for each batch, whose events are an array. No evaluation begins after
+        `deadline`, a time of the clock."""
+        text = str(subscriber.parameters["Input"])
+        source = find_source(text)
+        if source is None:
+            return [text] * len(batches)
+        seconds = SUBSCRIBER_SECONDS if self._clock() < deadline else 0.0
+        documents = [
+            b"[%b]" % b",".join(event.build_document(subscriber.delivery_type(event)) for event in batch)
+            for batch in batches
+        ]
+        try:
+            responses = self._evaluator.evaluate([source], documents, seconds, STEP_BYTES)
+        except ExpressionsUnavailableError as error:
+            return [Refusal(INTERNAL_ERROR, str(error))] * len(batches)
+        return [*map(_read_input, responses), *[POSTPONED] * (len(batches) - len(responses))]
+
     def _evaluate(self, shipments: Sequence[Shipment], seconds: float, max_bytes: int) -> list[Subscriber | Refusal]:
         """Returns for each shipment of one subscriber, from the first one, the subscriber with the results or the
         refusal."""
@@ -79,6 +100,15 @@ class Transformation:
         if len(self._costs) >= KEPT_COSTS:
             self._costs.clear()
         self._costs[number] = seconds
+
+
+def _read_input(response: Response) -> str | Refusal:
+    if response.error is not None:
+        return Refusal(NOT_TRANSFORMED, response.error)
+    try:
+        return read_text(check_result(response.results[0]))
+    except TransformationError as error:
+        return Refusal(NOT_TRANSFORMED, str(error))
 
 
 def apply(subscriber: Subscriber, response: Response) -> Subscriber | Refusal:
