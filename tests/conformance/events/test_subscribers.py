@@ -62,7 +62,7 @@ def start(kind: str = "TIMESTAMP", **members: Any) -> dict[str, Any]:
 def call(request: object, action: str = "sqs:sendMessage", **more: str) -> dict[str, Any]:
     """Returns the members of a subscriber with a universal target."""
     text = request if isinstance(request, str) else json.dumps(request)
-    block = {"UniversalTargetParameters": {"Input": text, **more}}
+    block: dict[str, Any] = {"UniversalTargetParameters": {"Input": text, **more}}
     batches = {"MaxBatchSize": 10, "MaxBatchWindowInSeconds": 0}
     return {**target(f"arn:aws:events:::aws-sdk:{action}", **block), "BatchConfiguration": batches}
 
