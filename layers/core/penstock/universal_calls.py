@@ -32,7 +32,7 @@ class InvokeRequest(Request):
     qualifier: str | None = None
     client_context: Unsupported = None
     durable_execution_name: Unsupported = None
-    tenant_id: Unsupported = None
+    isolation_id: Unsupported = msgspec.field(name="TenantId", default=None)
 
 
 CallRequest = SendMessageRequest | PublishRequest | InvokeRequest
@@ -44,7 +44,7 @@ REQUESTS: Final[dict[UniversalAction, type[CallRequest]]] = {
 _UNSUPPORTED: Final = {
     "client_context": "ClientContext",
     "durable_execution_name": "DurableExecutionName",
-    "tenant_id": "TenantId",
+    "isolation_id": "TenantId",
 }
 
 

@@ -41,7 +41,7 @@ class Draft(NamedTuple):
 
 
 class TargetMessage(NamedTuple):
-    """What `queue.dispatch_schedule` takes, as JSON, and the topic whose signature version the message has."""
+    """The message for `queue.dispatch_schedule`, as JSON, and the topic whose signature version the message has."""
 
     data: bytes
     topic: str | None = None
