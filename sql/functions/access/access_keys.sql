@@ -178,8 +178,9 @@ order by k.created_at desc limit 1
 $$;
 
 -- queue.sealed_keys: returns the secrets that QUEUE_ENCRYPTION_KEY encrypts. The rows are the newest 10,000 valid
--- access keys and the key that signs SNS messages.
---   `kind` is access or signing.
+-- access keys, the newest 10,000 webhooks, and the key that signs SNS messages.
+--   `kind` is access, webhook or signing.
+--   `key_id` is the ARN of a webhook's event source.
 --   `account_id` is null for a signing key.
 --   `sealed` is the encrypted secret.
 create or replace function queue.sealed_keys()
@@ -189,6 +190,11 @@ language sql stable as $$
     select 'access', k.access_key_id, k.account_id, k.sealed_secret from queue.access_key k
     where k.revoked_at is null and coalesce(k.expires_at > clock_timestamp(), true)
     order by k.created_at desc, k.access_key_id limit 10000
+)
+union all
+(
+    select 'webhook', s.arn, s.account_id, w.secret
+    from queue.event_webhook w join queue.event_source s using (source_id) order by w.source_id desc limit 10000
 )
 union all
 select 'signing', k.key_id, null, k.private_key from queue.current_signing_key() k where k.sealed

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.support.conformance.access_keys import OWNER, PRESENCE, SIGV4, new_key
+from tests.support.conformance.access_keys import ENCRYPTION_KEY, OWNER, PRESENCE, SIGV4, new_key
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.events import Events
 from tests.support.conformance.requests import FORM, Raw
@@ -21,9 +21,12 @@ from tests.support.conformance.scheduler import ROLE, Scheduler
 from tests.support.conformance.sdk_clients import REGION
 from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs, read_refusal
+from tests.support.conformance.webhooks import Webhooks
 
-KINDS = ("QUEUES", "TOPICS", "SUBSCRIPTIONS", "SCHEDULES", "PLATFORM_ENDPOINTS", "EVENT_SUBSCRIBERS")
-SETTINGS = {f"QUOTA_{kind}": "2" for kind in KINDS}
+KINDS = (
+    "QUEUES", "TOPICS", "SUBSCRIPTIONS", "SCHEDULES", "PLATFORM_ENDPOINTS", "EVENT_SUBSCRIBERS", "EVENT_SOURCES",
+)  # fmt: skip
+SETTINGS = {**{f"QUOTA_{kind}": "2" for kind in KINDS}, "QUEUE_ENCRYPTION_KEY": ENCRYPTION_KEY}
 _accounts = count(700_000_000_000)
 
 
@@ -103,6 +106,19 @@ def test_subscribers_of_an_event_bus(events: Events) -> None:
     caller.subscriber(other, Name="c")
     caller.client.delete_subscriber(SubscriberArn=first)
     caller.subscriber(bus, Name="c")
+
+
+def test_event_sources(events: Events) -> None:
+    """Quotas of the custom event bus: a number of event sources in an account and region."""
+    account = str(next(_accounts))
+    caller = Webhooks(events.of(events.sqs.with_settings(SETTINGS).caller(account=account)), account)
+    bus = caller.events.bus()
+    for _ in range(2):
+        caller.github(bus)
+    webhook = caller.describe("BasicHttp", {})
+    status, found = caller.call("CreateEventSource", Name="more", EventBusArn=bus, Configuration=webhook)
+    assert (status, found["__type"]) == (400, "LimitExceededException")
+    assert found["Message"] == "An account can have 2 event sources."
 
 
 # --- webhooks that wait ----------------------------------------------------------------------------------------------

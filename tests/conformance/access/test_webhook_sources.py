@@ -16,8 +16,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.conformance.access_keys import OWNER, PARTNER, SIGV4
+from penstock.aws.codec import cbor
+from penstock_web.cli import main
+from tests.support.conformance.access_keys import OWNER, PARTNER, SIGV4, key_ring
 from tests.support.conformance.events import Events
+from tests.support.conformance.sqs import read_cbor
 from tests.support.conformance.webhooks import (
     GITHUB,
     SECRET,
@@ -28,6 +31,9 @@ from tests.support.conformance.webhooks import (
     sign_for_github,
     url_of,
 )
+from tests.support.database import Database
+from tests.support.functions.server import Functions, file_name
+from tests.support.local_lambda.events import Request, event_of, response_of
 
 Keys = dict[str, tuple[str, str]]
 INVALID = "InvalidInputException"
@@ -186,6 +192,75 @@ def test_basic_authentication(owner: Webhooks) -> None:
     assert post(source, authorization=f"Basic {b64encode(b'shop:changed').decode()}").status_code == 202
     wrong_kind = {**rotation, "Credential": {"HmacSecretValue": SECRET}}
     assert owner.call("RotateWebhookCredentials", **wrong_kind)[1]["__type"] == INVALID
+
+
+def read_secret(owner: Webhooks, source: dict[str, Any], token: str) -> dict[str, Any]:
+    headers = {"authorization": f"Bearer {token}"}
+    url = f"{owner.events.sqs.endpoint_url}/v1/event-sources/{source['Name']}/secret"
+    shown: dict[str, Any] = httpx.get(url, headers=headers, verify=False).raise_for_status().json()
+    return shown
+
+
+def test_generated_credentials_are_shown_over_rest(
+    owner: Webhooks, installation: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with key_ring(installation) as ring:
+        token = ring.create(OWNER, "", bearer=True).token
+    bus = owner.events.bus()
+    signed = owner.create(bus, "Hmac", GITHUB)
+    shown = read_secret(owner, signed, token)
+    assert (shown["url"], shown["arn"]) == (url_of(signed), signed["EventSourceArn"])
+    assert post(signed, **sign_for_github(b"{}", shown["secret"])).status_code == 202
+    assert owner.call("RotateWebhookCredentials", EventSourceArn=signed["EventSourceArn"])[0] == 200
+    assert read_secret(owner, signed, token)["secret"] != shown["secret"]
+    basic = owner.create(bus, "BasicHttp", {})
+    shown = read_secret(owner, basic, token)
+    password = b64encode(f"{shown['user_name']}:{shown['secret']}".encode()).decode()
+    assert post(basic, authorization=f"Basic {password}").status_code == 202
+    monkeypatch.setenv("PENSTOCK_ENDPOINT", owner.events.sqs.endpoint_url)
+    monkeypatch.setenv("PENSTOCK_TOKEN", token)
+    assert main(["webhook-secret", basic["Name"]]) == 0
+    assert shown["secret"] in capsys.readouterr().out
+    assert main(["webhook-secret", "none"]) == 1
+    assert "Webhook event source 'none' does not exist" in capsys.readouterr().err
+
+
+@container
+def test_the_audit_log_has_the_acts_without_secrets(owner: Webhooks) -> None:
+    connection = owner.events.sqs.clock.connection
+    source = owner.github(owner.events.bus())
+    arn = {"EventSourceArn": source["EventSourceArn"]}
+    owner.call("UpdateEventSource", **arn, Description="d")
+    owner.call("RotateWebhookCredentials", **arn, Credential={"HmacSecretValue": SECRET[::-1]})
+    owner.call("DeleteEventSource", **arn)
+    rows = connection.execute(
+        "select action, a::text from queue.audit a where target = %s order by audit_id",
+        (arn["EventSourceArn"],),
+    ).fetchall()
+    actions = ("CreateEventSource", "UpdateEventSource", "RotateWebhookCredentials", "DeleteEventSource")
+    assert [row[0] for row in rows] == [f"events:{name}" for name in actions]
+    assert all(secret not in row[1] for row in rows for secret in (SECRET, SECRET[::-1], url_of(source)[-43:]))
+
+
+@pytest.mark.parametrize("events", ["lambda"], indirect=True)
+def test_the_functions_of_webhooks(owner: Webhooks, installation: Database) -> None:
+    """Each action also has its own function on Lambda."""
+    with Functions(installation.pooled_dsn, {"QUEUE_ENCRYPTION_KEY": SIGV4["QUEUE_ENCRYPTION_KEY"]}) as functions:
+
+        def invoke(action: str, **members: Any) -> dict[str, Any]:
+            headers = (("Host", "q.internal"), ("Smithy-Protocol", "rpc-v2-cbor"), ("Content-Type", "application/cbor"))
+            request = Request("POST", f"/service/AWSEventsV2/operation/{action}", "", headers, cbor.encode(members))
+            response = response_of(functions.invoke(f"events/{file_name(action)}", event_of("http_api", request)))
+            assert response.status == 200, response.body
+            found: dict[str, Any] = read_cbor(response.body)
+            return found
+
+        configuration = owner.describe("Hmac", HMAC)
+        bus = owner.events.bus()
+        source = invoke("CreateEventSource", Name="f", EventBusArn=bus, Configuration=configuration)
+        arn = {"EventSourceArn": source["EventSourceArn"]}
+        assert invoke("UpdateEventSource", **arn, Description="d")["State"] == "ACTIVE"
+        assert invoke("RotateWebhookCredentials", **arn).keys() == {"SecretArn"}
 
 
 # --- hostile requests ------------------------------------------------------------------------------------------------

@@ -30,6 +30,8 @@ class KeysAtRest(NamedTuple):
     signs: bool
     """Whether the encryption key can decrypt the key that signs SNS messages. The value is also True if the signing key
     is not encrypted."""
+    unreadable_webhooks: tuple[str, ...]
+    """The ARNs of webhooks whose credentials are encrypted with another encryption key, newest first."""
 
     @property
     def unreadable_text(self) -> str:
@@ -46,13 +48,16 @@ def list_keys_at_rest(database: Database, encryption_key: str) -> KeysAtRest:
     cipher = SecretCipher(encryption_key)
     (stored,) = database.call(ENCRYPTION_KEY, (None, False))
     rows = database.call(SEALED_KEYS, ())
-    access = [row for row in rows if row.kind == "access"]
-    unreadable = tuple(row.key_id for row in access if not _can_read(cipher, row))
+    unreadable, unreadable_webhooks = (
+        tuple(row.key_id for row in rows if row.kind == kind and not _can_read(cipher, row))
+        for kind in ("access", "webhook")
+    )
     return KeysAtRest(
         None if stored.fingerprint is None else bytes(stored.fingerprint) == compute_fingerprint(encryption_key),
-        len(access) - len(unreadable),
+        sum(row.kind == "access" for row in rows) - len(unreadable),
         unreadable,
         all(_can_read(cipher, row) for row in rows if row.kind == "signing"),
+        unreadable_webhooks,
     )
 
 

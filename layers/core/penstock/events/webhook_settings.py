@@ -81,7 +81,7 @@ def check_webhook(given: WebhookEventsSourceConfiguration, context: Context) -> 
         given,
         auth_configuration=_without_secrets(auth),
         kms_key_identifier=given.kms_key_identifier or None,
-        metadata_http_headers=[name.lower() for name in given.metadata_http_headers or ()] or None,
+        metadata_http_headers=given.metadata_http_headers or None,
         log_configuration=log,
     )
     return CheckedWebhook(checked, _read_credential(auth))

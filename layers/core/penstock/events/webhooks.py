@@ -33,6 +33,11 @@ _is_json_type = re.compile(r"application/(?:[^;]*\+)?json\s*(?:;.*)?", re.IGNORE
 _has_control = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]").search
 
 
+def hide_key(path: str) -> str:
+    """Returns a path without the key of a webhook, for logs and traces. AWS's model marks WebhookUrl as sensitive."""
+    return f"{PATH}{{key}}" if path.startswith(PATH) else path
+
+
 class WebhookNotFound(AwsError):  # noqa: N818 - called as the response is
     json_type = query_code = "WebhookNotFound"
     status = 404
@@ -122,7 +127,7 @@ def read_configuration(stored: JsonObject) -> WebhookEventsSourceConfiguration:
 def _read_metadata(configuration: WebhookEventsSourceConfiguration, headers: Headers) -> dict[str, str] | None:
     """Returns the headers that become metadata. Omits missing and empty headers. A repeated header has its values
     separated by commas (RFC 9110, 5.3)."""
-    names = configuration.metadata_http_headers or ()
+    names = [name.lower() for name in configuration.metadata_http_headers or ()]
     values = {name: b", ".join(headers.get(name, ())).decode("latin-1").strip() for name in names}
     if any(map(_has_control, values.values())):
         raise InvalidInputException("A header contains a control character.")

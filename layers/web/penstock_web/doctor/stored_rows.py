@@ -67,8 +67,18 @@ def jump_ids(database: Database) -> tuple[Finding, ...]:
 
 
 def find_unreadable_keys(database: Database, encryption_key: str) -> Iterator[Finding]:
-    """Finds access keys that the encryption key cannot decrypt. Raises AwsError, or SettingError for an invalid key."""
+    """Finds access keys and credentials of webhooks that the encryption key cannot decrypt. Raises AwsError, or
+    SettingError for an invalid key."""
     found = list_keys_at_rest(database, encryption_key)
+    if found.unreadable_webhooks:
+        yield Finding(
+            KEYS,
+            f"{len(found.unreadable_webhooks)} webhooks have a credential that was encrypted with another "
+            f"QUEUE_ENCRYPTION_KEY, the newest is {found.unreadable_webhooks[0]}",
+            "a service with this QUEUE_ENCRYPTION_KEY answers 500 to requests to these webhooks",
+            "run this command with the service's QUEUE_ENCRYPTION_KEY; if it is the service's key, rotate the "
+            "credentials",
+        )
     if found.unreadable:
         yield Finding(
             KEYS,

@@ -17,6 +17,7 @@ from starlette.types import Scope
 from penstock import errors
 from penstock.environment import Environment
 from penstock.errors import AwsError
+from penstock.events.webhooks import hide_key
 from penstock.management.errors import ScheduleUnusable
 from penstock_web.routing.errors import find_row
 from penstock_web.routing.request_id import get_request_id
@@ -80,7 +81,7 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
     @app.exception_handler(Exception)
     async def respond_to_exception(request: Request, error: Exception) -> JSONResponse:
         request_id = get_request_id(request.scope, environment)
-        known = {"request_id": request_id, "method": request.method, "path": request.url.path}
+        known = {"request_id": request_id, "method": request.method, "path": hide_key(request.url.path)}
         _log.error("request failed", exc_info=error, extra=known)
         message = f"Internal error. Request id: {request_id}"
         return JSONResponse(build_error_body("internal_error", message), 500, {"x-request-id": request_id})

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from penstock.actions import AnyAction
 from penstock.aws.codec.protocol import find_operation
+from penstock.events.webhooks import hide_key
 from penstock.http import HttpResponse
 from penstock.observing.trace_context import CURRENT_TRACE, TraceContext, parse_trace_header, parse_traceparent
 from penstock_web.http.request_notes import KEY, RequestNotes
@@ -198,7 +199,7 @@ def request_attributes(
 ) -> dict[str, str | int]:
     """Returns the attributes of OpenTelemetry's conventions for HTTP servers. Omits the query string, because it can
     contain a message or a signature."""
-    attributes: dict[str, str | int] = {"http.request.method": method, "url.path": path, "url.scheme": "http"}
+    attributes: dict[str, str | int] = {"http.request.method": method, "url.path": hide_key(path), "url.scheme": "http"}
     if peer:
         attributes["client.address"] = peer
     host = next((value for name, value in headers if name == b"host"), b"").decode("latin-1")

@@ -24,8 +24,8 @@ FIND_ACCESS_KEY = Statement("queue.find_access_key", ("text",), AccessKeyRow)
 
 
 class SealedKeyRow(NamedTuple):
-    """A valid key that is encrypted with QUEUE_ENCRYPTION_KEY. `kind` is access or signing. A signing key has no
-    account_id."""
+    """A valid key that is encrypted with QUEUE_ENCRYPTION_KEY. `kind` is access, webhook or signing. The key_id
+    of a webhook is the ARN of its event source. A signing key has no account_id."""
 
     kind: str
     key_id: str
