@@ -24,5 +24,6 @@ BUS_OPTIONS = {
     "subscribers show": ["BUS", "SUBSCRIBER", "--endpoint URL", "--json"],
     "subscribers pause": ["BUS", "SUBSCRIBER", "--endpoint URL", "--json"],
     "subscribers resume": ["BUS", "SUBSCRIBER", "--skip", "--endpoint URL", "--json"],
+    "webhook-secret": ["SOURCE", "--endpoint URL", "--json"],
     "replay": ["BUS", "SUBSCRIBER", "--from TIME", "--endpoint URL", "--json"],
 }
