@@ -9,11 +9,12 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
 
+from penstock.management.buses.types import CONFIGURATION
 from penstock_web.local_error import LocalError
 
 from .changes import Change, Differences, Phase, Step, differences
@@ -22,13 +23,6 @@ from .state import Current, Rest
 
 if TYPE_CHECKING:
     from .endpoint import ManifestEndpoint
-
-_BLOCKS: Final = (
-    "BatchConfiguration", "Description", "InvokeConfiguration", "LogConfiguration", "OnFailureConfiguration",
-    "RetryPolicy", "Transformer",
-)  # fmt: skip
-"""The members of `configuration`, by AWS's names."""
-NAMES: Final = frozenset(_BLOCKS)
 
 
 class CurrentBus(msgspec.Struct):
@@ -82,7 +76,9 @@ def _read_pages(rest: Rest, path: str, member: str) -> Iterator[object]:
 def _read_subscriber(row: CurrentSubscriber) -> ManifestSubscriber:
     filters = row.configuration.get("FilterConfiguration")
     listed = filters.get("Filters", []) if isinstance(filters, dict) else []
-    configuration: Document = {name: row.configuration[name] for name in _BLOCKS if name in row.configuration}
+    configuration: Document = {
+        name: row.configuration[name] for name in sorted(CONFIGURATION) if name in row.configuration
+    }
     invoke = configuration.get("InvokeConfiguration")
     if isinstance(invoke, dict):
         configuration["InvokeConfiguration"] = {name: value for name, value in invoke.items() if name != "TargetArn"}
@@ -207,7 +203,7 @@ class BusPlanner:
         }
 
     def _create_subscriber(self, bus: str, name: str, values: Document) -> None:
-        blocks = {key: value for key, value in values.items() if key in NAMES}
+        blocks = {key: value for key, value in values.items() if key in CONFIGURATION}
         invoke = blocks.pop("InvokeConfiguration", None)
         given = invoke if isinstance(invoke, dict) else {}
         role = f"arn:aws:iam::{self.endpoint.references.account}:role/penstock"
@@ -227,7 +223,7 @@ class BusPlanner:
 
     def _update_subscriber(self, bus: str, name: str, changed: Differences) -> None:
         arn, what = self.found.subscriber_arns[bus, name], f"subscriber {bus}/{name}"
-        members = {key: _merge(old, new) for key, (old, new) in changed.items() if key in NAMES}
+        members = {key: _merge(old, new) for key, (old, new) in changed.items() if key in CONFIGURATION}
         if "filters" in changed:
             new = changed["filters"][1]
             members["FilterConfiguration"] = _build_filters(new) if new else {}

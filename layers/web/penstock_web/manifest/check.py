@@ -23,6 +23,7 @@ from penstock.event_sources.operations import read_options
 from penstock.event_sources.targets import parse_target
 from penstock.events.patterns import check_filters
 from penstock.events.shapes import Filter, FilterConfiguration
+from penstock.management.buses.types import CONFIGURATION
 from penstock.management.mappings import create_request, read_mapping
 from penstock.management.policies import find_policy_problem
 from penstock.management.schedules.checks import (
@@ -41,7 +42,6 @@ from penstock.sqs.validation import check_queue_name
 from penstock.sqs.validation import check_tags as check_queue_tags
 from penstock_web.local_error import LocalError
 
-from .buses import NAMES
 from .changes import text
 from .model import (
     DeadLetterTarget,
@@ -289,8 +289,8 @@ def _check_target_arn(target: str) -> None:
 
 
 def _check_blocks(row: ManifestSubscriber) -> None:
-    if unknown := sorted(row.configuration.keys() - NAMES):
-        raise LocalError(f"{unknown[0]!r} is not allowed here. Allowed: {', '.join(sorted(NAMES))}")
+    if unknown := sorted(row.configuration.keys() - CONFIGURATION):
+        raise LocalError(f"{unknown[0]!r} is not allowed here. Allowed: {', '.join(sorted(CONFIGURATION))}")
 
 
 def _check_bus_filters(filters: Mapping[Scope, Document]) -> None:

@@ -1,22 +1,33 @@
 """Serves /v1/buses: event buses, their subscribers and their events."""
 
 from typing import Annotated, Final, Literal
+from urllib.parse import quote
 
 import msgspec
 from fastapi import Path, Query, Response
 
 from penstock.documents.decoding import build_reader
-from penstock.events.errors import InvalidStateException
-from penstock.management.buses import events, operations
+from penstock.events.errors import (
+    InvalidStateException,
+    LimitExceededException,
+    ResourceAlreadyExistsException,
+    ResourceInUseException,
+)
+from penstock.management.buses import changes, events, operations
 from penstock.management.buses.types import (
     BusDescription,
     BusPage,
+    BusPatch,
+    Created,
     EventPage,
+    NewBus,
     NewBusEvent,
+    NewSubscriber,
     PutEvents,
     Replay,
     SubscriberDescription,
     SubscriberPage,
+    SubscriberPatch,
 )
 from penstock.management.errors import BusNotFound, SubscriberNotFound
 from penstock.management.rights import right_of
@@ -26,10 +37,13 @@ routes = Routes("buses", prefix="/buses")
 
 UNKNOWN_BUS: Final = (BusNotFound,)
 UNKNOWN: Final = (BusNotFound, SubscriberNotFound)
+NOT_CREATED: Final = (ResourceAlreadyExistsException, LimitExceededException)
 Bus = Annotated[str, Path(json_schema_extra={"minLength": 1, "maxLength": 256})]
 Subscriber = Annotated[str, Path(json_schema_extra={"minLength": 1, "maxLength": 256})]
 Limit = Annotated[int, Query(ge=1, le=100)]
 _read_replay = build_reader(Replay)
+_read_bus, _read_bus_patch = build_reader(NewBus), build_reader(BusPatch)
+_read_subscriber, _read_subscriber_patch = build_reader(NewSubscriber), build_reader(SubscriberPatch)
 
 
 class Resume(msgspec.Struct, forbid_unknown_fields=True):
@@ -52,10 +66,38 @@ async def list_buses(
     return await runner.run(operations.list_buses(limit, next, runner.context))
 
 
+@routes.post("", right=right_of(changes.create_bus), status=201, body=NewBus, response=Created, raises=NOT_CREATED)
+async def create_bus(runner: Runner) -> Response:
+    """Create an event bus. The bus accepts events at once."""
+    new = await runner.read(_read_bus)
+    made = await runner.run(changes.create_bus(new, runner.context))
+    return json_response(made, 201, f"/v1/buses/{quote(made.name, safe='')}")
+
+
 @routes.get("/{bus}", right=right_of(operations.describe_bus), response=BusDescription, raises=UNKNOWN_BUS)
 async def describe_bus(bus: Bus, runner: Runner) -> BusDescription:
     """Describe an event bus, its stored events and its rates."""
     return await runner.run(operations.describe_bus(bus, runner.context))
+
+
+@routes.patch(
+    "/{bus}",
+    right=right_of(changes.change_bus),
+    body=BusPatch,
+    response=BusDescription,
+    statuses=CHANGED,
+    raises=UNKNOWN_BUS,
+)
+async def change_bus(bus: Bus, runner: Runner) -> Response:
+    """Change the given members. A shorter retention removes older events."""
+    patch = await runner.read(_read_bus_patch)
+    return json_response(await runner.run(changes.change_bus(bus, patch, runner.context)))
+
+
+@routes.delete("/{bus}", right=right_of(changes.delete_bus), status=204, raises=(*UNKNOWN_BUS, ResourceInUseException))
+async def delete_bus(bus: Bus, runner: Runner) -> None:
+    """Delete an event bus with its events. A bus with subscribers fails with 409 `bus_in_use`."""
+    await runner.run(changes.delete_bus(bus, runner.context))
 
 
 @routes.get(
@@ -71,6 +113,22 @@ async def list_subscribers(
     return await runner.run(operations.list_subscribers(bus, limit, next, runner.context))
 
 
+@routes.post(
+    "/{bus}/subscribers",
+    right=right_of(changes.create_subscriber),
+    status=201,
+    body=NewSubscriber,
+    response=Created,
+    raises=(*UNKNOWN_BUS, *NOT_CREATED),
+)
+async def create_subscriber(bus: Bus, runner: Runner) -> Response:
+    """Create a subscriber of an event bus. With `from`, it first receives stored events."""
+    new = await runner.read(_read_subscriber)
+    made = await runner.run(changes.create_subscriber(bus, new, runner.context))
+    path = f"/v1/buses/{quote(bus, safe='')}/subscribers/{quote(made.name, safe='')}"
+    return json_response(made, 201, path)
+
+
 @routes.get(
     "/{bus}/subscribers/{subscriber}",
     right=right_of(operations.describe_subscriber),
@@ -80,6 +138,26 @@ async def list_subscribers(
 async def describe_subscriber(bus: Bus, subscriber: Subscriber, runner: Runner) -> SubscriberDescription:
     """Describe a subscriber of the account: its position, its lag, its outcomes and its last failure."""
     return await runner.run(operations.describe_subscriber(bus, subscriber, runner.context))
+
+
+@routes.patch(
+    "/{bus}/subscribers/{subscriber}",
+    right=right_of(changes.change_subscriber),
+    body=SubscriberPatch,
+    response=SubscriberDescription,
+    statuses=CHANGED,
+    raises=(*UNKNOWN, InvalidStateException),
+)
+async def change_subscriber(bus: Bus, subscriber: Subscriber, runner: Runner) -> Response:
+    """Change the given members of a subscriber. Its name, target, type and start are fixed."""
+    patch = await runner.read(_read_subscriber_patch)
+    return json_response(await runner.run(changes.change_subscriber(bus, subscriber, patch, runner.context)))
+
+
+@routes.delete("/{bus}/subscribers/{subscriber}", right=right_of(changes.delete_subscriber), status=204, raises=UNKNOWN)
+async def delete_subscriber(bus: Bus, subscriber: Subscriber, runner: Runner) -> None:
+    """Delete a subscriber. The events stay on the bus."""
+    await runner.run(changes.delete_subscriber(bus, subscriber, runner.context))
 
 
 @routes.post(

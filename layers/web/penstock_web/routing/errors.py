@@ -10,7 +10,12 @@ from penstock.event_sources.errors import (
     ResourceNotFoundException,
     TooManyMappings,
 )
-from penstock.events.errors import InvalidStateException
+from penstock.events.errors import (
+    InvalidStateException,
+    LimitExceededException,
+    ResourceAlreadyExistsException,
+    ResourceInUseException,
+)
 from penstock.events.webhook_signatures import WebhookRefused
 from penstock.events.webhooks import WebhookNotFound
 from penstock.management.errors import (
@@ -60,6 +65,13 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     EventSourceNotFound: (404, "event_source_not_found", "CreateEventSource of AWS's API creates it."),
     WebhookNotFound: (404, "webhook_not_found", "DescribeEventSource returns the WebhookUrl."),
     WebhookRefused: (401, "unauthorized", None),
+    ResourceAlreadyExistsException: (409, "name_exists", None),
+    ResourceInUseException: (
+        409,
+        "bus_in_use",
+        "DELETE /v1/buses/{bus}/subscribers/{subscriber} deletes a subscriber.",
+    ),
+    LimitExceededException: (429, "too_many_requests", None),
     DeliveryNotFound: (404, "delivery_not_found", "The delivery may have succeeded."),
     AlertsNotSet: (404, "alerts_not_set", "Set an address with PUT /v1/alerts, or QUEUE_ALERT_URL."),
     UserNotFound: (404, "user_not_found", None),

@@ -247,6 +247,85 @@ def test_events_are_exported_to_parquet(service: Service, http: httpx.Client, tm
     assert [path.name for path in tmp_path.iterdir()] == ["events.parquet"]
 
 
+def test_a_bus_and_a_subscriber_are_created_changed_and_deleted(service: Service, http: httpx.Client) -> None:
+    """The limits and the defaults are those of CreateEventBus and CreateSubscriber (botocore's model)."""
+    made = http.post("/v1/buses", json={"name": "made", "retention_days": 7, "tags": {"team": "shop"}})
+    assert (made.status_code, made.headers["location"]) == (201, "/v1/buses/made")
+    client = service.client("eventbridgev2")
+    found = client.describe_event_bus(EventBusArn=made.json()["arn"])
+    assert found["StorageConfiguration"]["RetentionPeriodInDays"] == 7
+    assert error_code(http.post("/v1/buses", json={"name": "made"})) == (409, "name_exists")
+    changed = http.patch("/v1/buses/made", json={"description": "orders"}).json()
+    assert (changed["description"], changed["retention_days"], changed["tags"]) == ("orders", 7, {"team": "shop"})
+    http.post("/v1/queues", json={"name": "of-made"}).raise_for_status()
+    subscriber = {
+        "name": "s",
+        "target": "of-made",
+        "from": "oldest",
+        "filters": {"DATA": {"n": [1]}},
+        "configuration": {"RetryPolicy": {"MaxRetryAttempts": 3}},
+    }
+    made = http.post("/v1/buses/made/subscribers", json=subscriber)
+    assert (made.status_code, made.headers["location"]) == (201, "/v1/buses/made/subscribers/s")
+    stored = client.describe_subscriber(SubscriberArn=made.json()["arn"])
+    assert stored["InvokeConfiguration"]["TargetArn"] == "arn:aws:sqs:us-east-1:000000000000:of-made"
+    assert (stored["Type"], stored["State"], stored["StartingPosition"]) == ("UNORDERED", "RUNNING", "POINT_IN_TIME")
+    assert stored["RetryPolicy"] == {
+        "MaxRetryAttempts": 3,
+        "MaxEventAgeInSeconds": 300,
+        "RetryStrategy": "ALL",
+    }
+    path = "/v1/buses/made/subscribers/s"
+    patch = {"filters": {}, "configuration": {"Transformer": {"Type": "WITH_METADATA"}}}
+    configuration = http.patch(path, json=patch).json()["configuration"]
+    assert "FilterConfiguration" not in configuration
+    assert configuration["Transformer"] == {"Type": "WITH_METADATA"}
+    assert configuration["RetryPolicy"]["MaxRetryAttempts"] == 3
+    assert error_code(http.delete("/v1/buses/made")) == (409, "bus_in_use")
+    assert http.delete(path).status_code == 204
+    assert http.delete("/v1/buses/made").status_code == 204
+    assert error_code(http.get("/v1/buses/made")) == (404, "bus_not_found")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"target": "arn:aws:kinesis:us-east-1:000000000000:stream/x"},
+        {"to": "2999-01-01T00:00:00Z"},
+        {"from": "yesterday"},
+        {"from": "2001-01-01T00:00:00Z"},
+        {"filters": {"DATA": {}}},
+        {"configuration": {"RetryPolicy": {"MaxRetryAttempts": 186}}},
+        {"configuration": {"TargetArn": "x"}},
+        {"name": "a b"},
+    ],
+)
+def test_a_subscriber_that_aws_refuses_is_refused(service: Service, http: httpx.Client, more: dict[str, Any]) -> None:
+    if http.get("/v1/buses/strict").status_code == 404:
+        http.post("/v1/buses", json={"name": "strict"}).raise_for_status()
+    refused = http.post("/v1/buses/strict/subscribers", json={"name": "s", "target": "q", **more})
+    assert error_code(refused) == (400, "bad_request")
+    assert http.get("/v1/buses/strict/subscribers").json() == {"subscribers": []}
+
+
+def test_the_commands_create_and_delete(
+    service: Service, http: httpx.Client, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_ENDPOINT", service.url)
+    filters = '{"DATA": {"n": [1]}}'
+    for command, text in (
+        (["buses", "create", "typed", "--retention-days", "3"], "created typed"),
+        (["buses", "change", "typed", "--description", "d"], "changed typed"),
+        (["subscribers", "create", "typed", "s", "q", "--fifo", "--stopped", "--filters", filters], "created s"),
+        (["subscribers", "change", "typed", "s", "--filters", "{}"], "changed s"),
+        (["subscribers", "delete", "typed", "s", "--yes"], "deleted s"),
+        (["buses", "delete", "typed", "--yes"], "deleted typed"),
+    ):
+        assert main(command) == 0, capsys.readouterr().err
+        assert capsys.readouterr().out == f"{text}\n"
+    assert http.get("/v1/buses/typed").status_code == 404
+
+
 def test_a_name_that_does_not_exist(http: httpx.Client) -> None:
     for path in ("", "/subscribers", "/events"):
         assert error_code(http.get(f"/v1/buses/none{path}")) == (404, "bus_not_found")

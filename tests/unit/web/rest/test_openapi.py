@@ -186,9 +186,15 @@ GET /events/{pattern}/subscriptions: account: penstock:ListSubscriptions
 DELETE /events/{pattern}/subscriptions/{id}: account: penstock:Unsubscribe
 GET /queues/{name}/subscriptions: queue: penstock:ListSubscriptions
 GET /buses: account: events:ListEventBuses
+POST /buses: operation: events:CreateEventBus
 GET /buses/{bus}: operation: events:DescribeEventBus
+PATCH /buses/{bus}: operation: events:UpdateEventBus
+DELETE /buses/{bus}: operation: events:DeleteEventBus
 GET /buses/{bus}/subscribers: operation: events:ListSubscribers
+POST /buses/{bus}/subscribers: operation: events:CreateSubscriber
 GET /buses/{bus}/subscribers/{subscriber}: operation: events:DescribeSubscriber
+PATCH /buses/{bus}/subscribers/{subscriber}: operation: events:UpdateSubscriber
+DELETE /buses/{bus}/subscribers/{subscriber}: operation: events:DeleteSubscriber
 POST /buses/{bus}/subscribers/{subscriber}/pause: operation: events:UpdateSubscriber
 POST /buses/{bus}/subscribers/{subscriber}/resume: operation: events:UpdateSubscriber
 POST /buses/{bus}/subscribers/{subscriber}/replay: operation: events:UpdateSubscriber penstock:ReplayEvents

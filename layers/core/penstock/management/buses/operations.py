@@ -59,7 +59,7 @@ def describe_bus(name: str, context: Context) -> Operation[BusDescription]:
     if not rows:
         raise BusNotFound.named(name)
     bus = _show_bus(rows[0])
-    yield from _authorize("DescribeEventBus", bus.arn, context)
+    yield from authorize_on("DescribeEventBus", bus.arn, context)
     return bus
 
 
@@ -70,7 +70,7 @@ def list_subscribers(name: str, limit: int, after: str | None, context: Context)
     Raises BusNotFound.
     """
     bus = yield from find_bus(name, context)
-    yield from _authorize("ListSubscribers", bus.arn, context)
+    yield from authorize_on("ListSubscribers", bus.arn, context)
     rows = yield from Call(OBSERVE_EVENT_SUBSCRIBERS, (bus.arn, None, None, _read_token(after), limit + 1))
     found = [_show_subscriber(row, bus) for row in rows[:limit]]
     return SubscriberPage(found, build_token(found[-1].arn) if len(rows) > limit else None)
@@ -81,7 +81,7 @@ def describe_subscriber(name: str, subscriber: str, context: Context) -> Operati
     """Returns a subscriber of the caller's account. Raises BusNotFound, SubscriberNotFound."""
     bus = yield from find_bus(name, context)
     row = yield from _find_subscriber(bus, subscriber, context)
-    yield from _authorize("DescribeSubscriber", row.subscriber["arn"], context)
+    yield from authorize_on("DescribeSubscriber", row.subscriber["arn"], context)
     return _show_subscriber(row, bus)
 
 
@@ -96,8 +96,8 @@ def set_stopped(
     InvalidParameterValue if a running subscriber would skip events.
     """
     bus = yield from find_bus(name, context)
-    found = yield from _find_stored(bus, subscriber, context)
-    yield from _authorize("UpdateSubscriber", found.arn, context)
+    found = yield from find_stored(bus, subscriber, context)
+    yield from authorize_on("UpdateSubscriber", found.arn, context)
     if skips and found.state == "RUNNING":
         raise errors.InvalidParameterValue("position: only a stopped subscriber can skip the events that it has missed")
     if (found.state == "STOPPED") != stopped:
@@ -116,8 +116,8 @@ def replay(name: str, subscriber: str, start: Replay, context: Context) -> Opera
     InvalidParameterValue for a time that the bus does not retain, or that is in the future.
     """
     bus = yield from find_bus(name, context)
-    found = yield from _find_stored(bus, subscriber, context)
-    yield from _authorize("UpdateSubscriber", found.arn, context)
+    found = yield from find_stored(bus, subscriber, context)
+    yield from authorize_on("UpdateSubscriber", found.arn, context)
     check_replay(bus, context)
     yield from aws_subscribers.check_unchanged(found, context)
     yield from _move(found.arn, _read_start(start, bus), context)
@@ -150,7 +150,8 @@ def check_replay(bus: StoredBus, context: Context) -> None:
         check_user("penstock", "ReplayEvents", bus.arn, context)
 
 
-def _authorize(action: str, arn: str, context: Context) -> Operation[None]:
+def authorize_on(action: str, arn: str, context: Context) -> Operation[None]:
+    """Raises AccessDenied unless the caller can perform an action of AWS's API on a bus or subscriber."""
     if context.user is not None:
         yield from authorize_one("events", action, arn, context)
 
@@ -180,7 +181,8 @@ def _find_subscriber(bus: StoredBus, name: str, context: Context) -> Operation[O
     return rows[0]
 
 
-def _find_stored(bus: StoredBus, name: str, context: Context) -> Operation[StoredResource]:
+def find_stored(bus: StoredBus, name: str, context: Context) -> Operation[StoredResource]:
+    """Returns the subscriber of this name. Raises SubscriberNotFound."""
     row = yield from _find_subscriber(bus, name, context)
     return read_resource_row(row.subscriber)
 
@@ -211,7 +213,7 @@ def _show_bus(row: ObservedBusRow) -> BusDescription:
         subscribers=row.subscribers,
         tags=bus.tags,
         created_at=to_second(bus.created_at) or "",
-        updated_at=to_second(bus.updated_at) or "",
+        updated_at=to_millisecond(bus.updated_at) or "",
     )
 
 
@@ -240,7 +242,7 @@ def _show_subscriber(row: ObservedSubscriberRow, bus: StoredBus) -> SubscriberDe
         configuration=found.configuration,
         tags=found.tags,
         created_at=to_second(found.created_at) or "",
-        updated_at=to_second(found.updated_at) or "",
+        updated_at=to_millisecond(found.updated_at) or "",
     )
 
 

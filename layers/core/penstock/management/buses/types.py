@@ -1,6 +1,6 @@
 """The documents of event buses, of subscribers and of their events."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct, UnsetType
@@ -9,7 +9,15 @@ from penstock.postgres.statement import JsonObject
 
 SubscriberState = Literal["running", "stopped", "revoked", "unsupported"]
 _TEXT = "^[^\\x00]*$"  # PostgreSQL cannot store NUL in a text.
+Text = Annotated[str, Meta(min_length=1, max_length=2_048, pattern=_TEXT)]
 Id = Annotated[str, Meta(min_length=1, max_length=128, pattern=_TEXT)]
+
+Filters = dict[Literal["DATA", "METADATA", "SYSTEM_METADATA"], msgspec.Raw]
+CONFIGURATION: Final = frozenset((
+    "BatchConfiguration", "Description", "InvokeConfiguration", "LogConfiguration", "OnFailureConfiguration",
+    "RetryPolicy", "Transformer",
+))  # fmt: skip
+"""The members of a subscriber's `configuration` that a request can set, by AWS's names."""
 
 
 class BusDescription(Struct):
@@ -33,11 +41,61 @@ class BusDescription(Struct):
     updated_at: str
 
 
+class Created(Struct):
+    """A new bus or subscriber."""
+
+    name: str
+    arn: str
+
+
+class NewBus(Struct, forbid_unknown_fields=True):
+    """An event bus to create. The limits are those of CreateEventBus."""
+
+    name: Text
+    description: str = ""
+    retention_days: int = 1
+    tags: dict[str, str] = {}
+
+
+class BusPatch(Struct, forbid_unknown_fields=True):
+    """Changes of an event bus. Absent members stay unchanged. An empty description removes it."""
+
+    description: str | UnsetType = msgspec.UNSET
+    retention_days: int | UnsetType = msgspec.UNSET
+
+
 class BusPage(Struct, omit_defaults=True):
     """Event buses in the order of their names. `next`, if present, requests the next page."""
 
     buses: list[BusDescription]
     next: str | None = None
+
+
+class NewSubscriber(Struct, forbid_unknown_fields=True, rename={"start": "from", "end": "to"}):
+    """A subscriber to create. `target` is an ARN, or the name of a queue of the account.
+
+    Without `from`, the subscriber receives the events that follow. `from` is an RFC 3339 time that the bus retains, or
+    `oldest`, and `to` the time of the last event. `filters` has an event pattern for each scope. `configuration` has
+    other members of CreateSubscriber by AWS's names, such as `RetryPolicy`.
+    """
+
+    name: Text
+    target: Text
+    type: Literal["FIFO", "UNORDERED"] = "UNORDERED"
+    start: str | None = None
+    end: str | None = None
+    stopped: bool = False
+    filters: Filters = {}
+    configuration: JsonObject = {}
+    tags: dict[str, str] = {}
+
+
+class SubscriberPatch(Struct, forbid_unknown_fields=True):
+    """Changes of a subscriber. Absent members stay unchanged. `filters` replaces all filters, and each member of
+    `configuration` a whole block of UpdateSubscriber, such as `RetryPolicy`."""
+
+    filters: Filters | UnsetType = msgspec.UNSET
+    configuration: JsonObject | UnsetType = msgspec.UNSET
 
 
 class SubscriberFailure(Struct):

@@ -9,19 +9,32 @@ from urllib.parse import quote
 import typer
 
 from penstock_web.cli.client import Document, RestClient
-from penstock_web.cli.options import Endpoint, Json
+from penstock_web.cli.options import Endpoint, Json, Yes, confirm
 from penstock_web.cli.printing import count_noun, print_described, print_json, print_table, say
-from penstock_web.cli.values import accept_only, json_or_text, whole_number
+from penstock_web.cli.values import accept_only, json_object, json_or_text, whole_number
 
 app = typer.Typer()
-buses = typer.Typer(name="buses", help="show event buses, and show, export and publish events")
-subscribers = typer.Typer(name="subscribers", help="show, stop and resume the subscribers of event buses")
+buses = typer.Typer(name="buses", help="manage event buses, and show, export and publish events")
+subscribers = typer.Typer(name="subscribers", help="manage the subscribers of event buses")
 app.add_typer(buses)
 app.add_typer(subscribers)
 
 Bus = Annotated[str, typer.Argument(metavar="BUS", help="name of the event bus")]
 Subscriber = Annotated[str, typer.Argument(metavar="SUBSCRIBER", help="name of the subscriber")]
 Text = str | None
+Days = Annotated[
+    int | None,
+    typer.Option(
+        "--retention-days", metavar="N", parser=whole_number(1, 365), help="days for which the bus keeps events"
+    ),
+]
+Description = Annotated[Text, typer.Option(metavar="TEXT", help="description of the bus")]
+Filters = Annotated[
+    Text, typer.Option(metavar="JSON", help='a pattern for each scope, such as \'{"DATA": {"detail": {"n": [1]}}}\'')
+]
+Configuration = Annotated[
+    Text, typer.Option(metavar="JSON", help="other members of CreateSubscriber, such as '{\"RetryPolicy\": {…}}'")
+]
 COLUMNS = ("name", "retention_days", "events", "bytes", "published_per_second", "delivered_per_second", "subscribers")
 SUBSCRIBER_COLUMNS = ("name", "state", "type", "lag_events", "lag_seconds", "waiting", "delivered", "failed", "target")
 EVENT_COLUMNS = ("published_at", "id", "group_id", "source", "detail_type", "data")
@@ -37,6 +50,42 @@ def list_buses(endpoint: Endpoint = None, json: Json = False) -> None:
 def show_bus(bus: Bus, endpoint: Endpoint = None, json: Json = False) -> None:
     """Shows one bus."""
     print_described(RestClient(endpoint).call("GET", _path(bus)), json)
+
+
+@buses.command("create", help="create an event bus")
+def create_bus(
+    bus: Bus,
+    retention_days: Days = None,
+    description: Description = None,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """Creates a bus, which keeps events for a day unless --retention-days is set."""
+    body = {"name": bus, **_given(retention_days=retention_days, description=description)}
+    say(RestClient(endpoint).call("POST", "/buses", body), json, f"created {bus}")
+
+
+@buses.command("change", help="change the retention or the description of an event bus")
+def change_bus(
+    bus: Bus,
+    retention_days: Days = None,
+    description: Description = None,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """Changes the given options. A shorter retention removes older events."""
+    body = _given(retention_days=retention_days, description=description)
+    say(RestClient(endpoint).call("PATCH", _path(bus), body), json, f"changed {bus}")
+
+
+@buses.command("delete", help="delete an event bus and its events")
+def delete_bus(bus: Bus, yes: Yes = False, endpoint: Endpoint = None, json: Json = False) -> None:
+    """Deletes a bus without subscribers, after a confirmation."""
+    client = RestClient(endpoint)
+    client.call("GET", _path(bus))  # The request fails if the bus does not exist.
+    confirm(yes, f"Delete the event bus {bus} and its events?")
+    client.call("DELETE", _path(bus))
+    say({"deleted": bus}, json, f"deleted {bus}")
 
 
 @buses.command("events", help="show stored events of a bus, without an effect on its subscribers")
@@ -120,6 +169,55 @@ def show_subscriber(bus: Bus, subscriber: Subscriber, endpoint: Endpoint = None,
     print_described(RestClient(endpoint).call("GET", _path_of(bus, subscriber)), json)
 
 
+@subscribers.command("create", help="let a queue, a topic, a function or another bus receive the events of a bus")
+def create_subscriber(  # noqa: PLR0913, PLR0917 - each is an option
+    bus: Bus,
+    subscriber: Subscriber,
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="ARN, or name of a queue of the account")],
+    fifo: Annotated[bool, typer.Option("--fifo", help="deliver the events of a group in order")] = False,
+    from_: Annotated[
+        Text, typer.Option("--from", metavar="TIME", help="first deliver stored events since this time, or oldest")
+    ] = None,
+    to: Annotated[Text, typer.Option("--to", metavar="TIME", help="deliver no event after this time")] = None,
+    stopped: Annotated[bool, typer.Option("--stopped", help="create the subscriber stopped")] = False,
+    filters: Filters = None,
+    configuration: Configuration = None,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """Creates a subscriber. Without --from, it receives the events that follow."""
+    given = {"from": from_, "to": to, "filters": filters, "configuration": configuration}
+    body: Document = {"name": subscriber, "target": target, "stopped": stopped, **_given(**given)}
+    body["type"] = "FIFO" if fifo else "UNORDERED"
+    say(RestClient(endpoint).call("POST", _path(bus, "/subscribers"), body), json, f"created {subscriber}")
+
+
+@subscribers.command("change", help="change the filters or the configuration of a subscriber")
+def change_subscriber(
+    bus: Bus,
+    subscriber: Subscriber,
+    filters: Filters = None,
+    configuration: Configuration = None,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """Changes the given options. --filters replaces all filters, and '{}' removes them."""
+    body = _given(filters=filters, configuration=configuration)
+    say(RestClient(endpoint).call("PATCH", _path_of(bus, subscriber), body), json, f"changed {subscriber}")
+
+
+@subscribers.command("delete", help="delete a subscriber; the events stay on the bus")
+def delete_subscriber(
+    bus: Bus, subscriber: Subscriber, yes: Yes = False, endpoint: Endpoint = None, json: Json = False
+) -> None:
+    """Deletes a subscriber, after a confirmation."""
+    client = RestClient(endpoint)
+    client.call("GET", _path_of(bus, subscriber))  # The request fails if the subscriber does not exist.
+    confirm(yes, f"Delete the subscriber {subscriber} of the event bus {bus}?")
+    client.call("DELETE", _path_of(bus, subscriber))
+    say({"deleted": subscriber}, json, f"deleted {subscriber}")
+
+
 @subscribers.command("pause", help="stop a subscriber; its events wait on the bus")
 def pause(bus: Bus, subscriber: Subscriber, endpoint: Endpoint = None, json: Json = False) -> None:
     """Stops a subscriber."""
@@ -174,3 +272,13 @@ def _path(bus: str, rest: str = "") -> str:
 
 def _path_of(bus: str, subscriber: str, rest: str = "") -> str:
     return _path(bus, f"/subscribers/{quote(subscriber, safe='')}{rest}")
+
+
+def _given(**options: object) -> Document:
+    """Returns the options that the user has set. The options `filters` and `configuration` are JSON objects."""
+    objects = {"filters", "configuration"}
+    return {
+        name: json_object(str(value), f"--{name}") if name in objects else value
+        for name, value in options.items()
+        if value is not None
+    }
