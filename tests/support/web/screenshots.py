@@ -119,6 +119,7 @@ update queue.event_source_mapping set last_result = 'OK',
 VIEWS: Final = (
     "/queues/orders?span=30d", "/queues/orders-dead", "/queues/orders-dead/failures", "/queues/orders-dead/redrive",
     "/schedules?view=calendar", "/deliveries?view=attempts", "/deliveries?view=waiting",
+    "/buses/shop/events?group=c3", "/buses/shop/events?pattern=%5B",
 )  # fmt: skip
 """Other views that `--every` takes, as paths below /console."""
 WIDTHS: Final = (400, 1280, 2560)
@@ -204,6 +205,7 @@ def typical(there: PicturedInstallation) -> None:
     ):
         mapping = {"queue": queue, "function": f"{queue.partition('.')[0]}-handler", **more}
         there.http.post("/v1/mappings", json=mapping).raise_for_status()
+    publish_orders(there)
     with psycopg.connect(there.dsn) as connection:
         connection.execute(MONTH.encode())
         connection.execute(MINUTES.encode())
@@ -211,6 +213,24 @@ def typical(there: PicturedInstallation) -> None:
         connection.execute(MAPPINGS.encode())
     measured(there, "orders", 40)
     wait_until(lambda: there.http.get("/v1/queues/orders/receivers").json())
+
+
+def publish_orders(there: PicturedInstallation) -> None:
+    """Publishes events on a bus with a running, a stopped and a failing subscriber."""
+    there.http.post("/v1/buses", json={"name": "shop", "retention_days": 30, "description": "all orders"})
+    paid = {"DATA": {"detail-type": ["order.paid"]}}
+    for name, more in (
+        ("billing", {"target": "invoices", "filters": paid, "type": "FIFO"}),
+        ("archive", {"target": "reports", "stopped": True}),
+        ("mailing", {"target": "nowhere", "configuration": {"OnFailureConfiguration": {}}}),
+    ):
+        there.http.post("/v1/buses/shop/subscribers", json={"name": name, **more}).raise_for_status()
+    kinds = ("order.placed", "order.paid")
+    events = [
+        {"source": "web", "detail_type": kinds[n % 2], "detail": order(n), "group_id": f"c{n % 13}"} for n in range(60)
+    ]
+    there.http.post("/v1/buses/shop/events", json=events).raise_for_status()
+    wait_until(lambda: there.http.get("/v1/buses/shop/subscribers/mailing").json()["last_failure"])
 
 
 def trouble(there: PicturedInstallation) -> None:
@@ -287,7 +307,10 @@ def take(browser: Browser, there: PicturedInstallation, pictures: tuple[Picture,
 
 
 def list_every_path() -> list[str]:
-    names = {"name": "orders", "topic": "news", "schedule": "nightly-report", "rest": "none"}
+    names = {
+        "name": "orders", "topic": "news", "schedule": "nightly-report", "rest": "none", "bus": "shop",
+        "subscriber": "mailing",
+    }  # fmt: skip
     pages = list_page_paths(mapping="00000000-0000-4000-8000-000000000001", **names)
     return [*pages, *(f"/console{view}" for view in VIEWS)]
 

@@ -106,5 +106,19 @@ def fill(service: Service) -> None:
     hook = {"protocol": "https", "endpoint": "https://127.0.0.1:1/<script>alert(1)</script>".replace("<", "%3C")}
     http.post("/v1/events/a.*/subscriptions", json=hook)
     http.post("/v1/events/a.b", json={"message": HOSTILE[1]})
+    http.post("/v1/buses", json={"name": "shop", "description": HOSTILE[1].strip()[:500], "tags": {"a": "<b>"}})
+    subscriber = {
+        "name": "billing", "target": "none", "type": "FIFO", "tags": {"a": "<b>"},
+        "filters": {"DATA": {"detail": {"x": [HOSTILE[2], HOSTILE[0]]}}},
+        "configuration": {"OnFailureConfiguration": {"Arn": arns["orders-dead"]}},
+    }  # fmt: skip
+    assert http.post("/v1/buses/shop/subscribers", json=subscriber).status_code == 201
+    stopped = {"name": "stopped", "target": "orders", "stopped": True}
+    assert http.post("/v1/buses/shop/subscribers", json=stopped).status_code == 201
+    events = [
+        {"source": text[:256], "detail_type": text[:128], "detail": {"x": text}, "group_id": text[:128]}
+        for text in HOSTILE[:60]
+    ]
+    assert http.post("/v1/buses/shop/events", json=events).status_code == 201
     for client in (sqs, sns, http):
         client.close()

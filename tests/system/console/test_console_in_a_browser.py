@@ -18,7 +18,16 @@ from .conftest import MAPPING as ID
 pytestmark = pytest.mark.browser
 
 PAGES = list_page_paths(
-    name="hostile", topic="news", subscription=ID, schedule="daily", mapping=ID, user="none", key="none", rest="none"
+    name="hostile",
+    topic="news",
+    subscription=ID,
+    schedule="daily",
+    mapping=ID,
+    user="none",
+    key="none",
+    rest="none",
+    bus="shop",
+    subscriber="billing",
 )
 # Other views of these pages, and pages of queues in other states.
 VIEWS = (
@@ -33,6 +42,9 @@ VIEWS = (
     "/console/topics/news?body=x&attribute=a&type=String&value=b",
     "/console/schedules?view=calendar",
     "/console/schedules?view=groups",
+    "/console/buses/shop/events?group=a",
+    "/console/buses/shop/events?pattern=%5B",
+    "/console/buses/shop/subscribe?like=billing",
 )
 WATCH = """
 window.violations = [];
@@ -198,7 +210,8 @@ def test_keys_lead_to_pages(browser: Any, console: Service) -> None:
     """`/` leads from a page without a search to the search of the queues. A field takes the keys as text."""
     with opened(browser) as page:
         page.goto(f"{console.url}/console/system")
-        for key, path in (("q", "/queues"), ("t", "/topics"), ("d", "/deliveries"), ("s", "/schedules"), ("o", "")):
+        pages = {"q": "/queues", "t": "/topics", "b": "/buses", "d": "/deliveries", "s": "/schedules", "o": ""}
+        for key, path in pages.items():
             page.keyboard.press("g")
             page.keyboard.press(key)
             page.wait_for_url(f"{console.url}/console{path}")

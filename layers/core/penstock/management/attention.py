@@ -470,7 +470,9 @@ def describe_subscriber(row: LateWorkRow) -> Concern:
     else:
         level, error = "warn", (row.error or "no cause").rstrip(".")
         text = f"The target refuses {number}, which the service sends again: {error}."
-    return Concern(row.kind, level, row.name or "", to_utc(row.since), False, row.number, text, CONSOLE)
+    bus, _, name = (row.name or "").partition("/")
+    page = f"{CONSOLE}/buses/{quote(bus, safe='')}/subscribers/{quote(name, safe='')}"
+    return Concern(row.kind, level, row.name or "", to_utc(row.since), False, row.number, text, page)
 
 
 def name_first(name: str | None, number: int) -> str:

@@ -57,6 +57,11 @@ class Form:
         rows = zip(*map(self.get_all, names), strict=False)
         return [(row[0].strip(), *row[1:]) for row in rows if row[0].strip()]
 
+    def get_tags(self) -> dict[str, str]:
+        """Returns the tags of the field `tags`, which has lines such as `team=orders`."""
+        lines = filter(None, map(str.strip, self.get("tags").splitlines()))
+        return {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
+
     @classmethod
     def filled(cls, values: Mapping[str, str], rows: Mapping[str, Iterable[str]] | None = None) -> Self:
         """Returns a form with values that the user has not typed. `rows` are repeated fields."""

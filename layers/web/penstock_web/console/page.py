@@ -66,11 +66,11 @@ class Page:
 
     async def check(self, right: Right) -> None:
         """Raises AccessDenied unless the user has the right. The path's first parameter names the resource. For forms,
-        the operation checks the right again. For pages, this method is the only check, because a page can show a cached
-        result that another user read.
+        and for pages whose resource only the operation finds, the operation checks the right again. For other pages,
+        this method is the only check, because a page can show a cached result that another user read.
         """
         names = tuple(self.request.path_params.values())
-        ask = authorize if self.request.method in READS else authorize_request
+        ask = authorize if self.request.method in READS and right.scope != "operation" else authorize_request
         await self.run(ask(right, names, self.context))
 
     async def authorize(self) -> None:

@@ -24,7 +24,9 @@ ROUTES = {screen.handler.__name__: screen for screen in list_screens()}
 ROLES = ("nobody", *USERS)
 ACTIONS = {"read": READ, "operate": OPERATE, "admin": ("*",)}
 # These pages require a sign-in, and check the right to create a resource when the user opens them.
-CREATION = dict.fromkeys(("new_queue", "new_schedule", "new_topic", "new_group", "new_user", "new_key"), "admin")
+CREATION = dict.fromkeys(
+    ("new_queue", "new_schedule", "new_topic", "new_group", "new_user", "new_key", "new_bus"), "admin"
+)
 SENDS_ONLY = '{"Statement": {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}}'
 PATH_VALUES = {
     "file": "console.css",
@@ -40,6 +42,8 @@ PATH_VALUES = {
     "key": "PSTBAAAAAAAAAAAAAAAA",
     "mapping": ID,
     "move": ID,
+    "bus": "orders",
+    "subscriber": "billing",
 }
 
 

@@ -1,6 +1,5 @@
 """Shows, creates and deletes topics, tests filter policies, and publishes messages."""
 
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import msgspec
@@ -112,17 +111,10 @@ async def create_topic_by_form(page: CurrentPage) -> Response:
         name += FIFO_ENDING
     attributes = {key: form.get_text(field) for key, field in TOPIC_FIELDS.items() if form.get_text(field)}
     try:
-        made = await page.act(create_topic(NewTopic(name, attributes, dict(read_tags(form))), page.context))
+        made = await page.act(create_topic(NewTopic(name, attributes, form.get_tags()), page.context))
     except AwsError as error:
         return show_new(page, form, explain_refusal(error, form, TOPIC_WORDS))
     return redirect(f"/console/topics/{segment(made.name)}?done=topic")
-
-
-def read_tags(form: Form) -> Iterator[tuple[str, str]]:
-    """Yields the tags of a form, which are lines such as `team=orders`."""
-    for line in filter(None, map(str.strip, form.get("tags").splitlines())):
-        key, _, value = line.partition("=")
-        yield key.strip(), value.strip()
 
 
 @screen("/console/topics/{topic}", right=right_of(expand_topic))

@@ -20,7 +20,7 @@
   // --- rows: j and k ---
   const current = () => document.querySelector("[data-row].current");
   // A row is the same row after a poll if it has the same id, or else the same link in the same section.
-  const linkOf = (row) => row.querySelector("a");
+  const linkOf = (row) => row.querySelector("summary.preview, a");
   const keyOf = (row) => row.dataset.row
     || `${row.parentElement.closest("section")?.getAttribute("aria-labelledby")} ${linkOf(row)?.getAttribute("href")}`;
   let chosen = null;  // the key of the current row
@@ -234,6 +234,7 @@
   const showHelp = () => { help.showModal(); return true; };
   const pages = {
     o: ["/console", "overview"], q: ["/console/queues", "queues"], t: ["/console/topics", "topics"],
+    b: ["/console/buses", "event buses"],
     s: ["/console/schedules", "schedules"], m: ["/console/mappings", "mappings"],
     d: ["/console/deliveries", "deliveries"], l: ["/console/alerts", "alerts"], y: ["/console/system", "system"], k: ["/console/keys", "keys"],
     a: ["/console/audit", "audit"], f: ["/console/queues", "dead-letter queues, the worst first", "?sort=dead"],
@@ -250,7 +251,7 @@
     ["redrive the row, or the selected messages; on other pages, reload", { r: redriveOrReload }],
     ["delete the row, or the selected messages; the console asks first", { d: () => act("[data-delete]") }],
     ["undo the deletion", { u: () => press("[data-undo]") }],
-    ["previous tab, next tab of a queue", { "[": () => openTab(-1), "]": () => openTab(1) }],
+    ["previous tab, next tab", { "[": () => openTab(-1), "]": () => openTab(1) }],
     ["back to the groups of a queue", { b: openGroups }],
     ["show the shortcuts", { "?": showHelp }],
   ];

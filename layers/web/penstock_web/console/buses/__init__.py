@@ -1,0 +1,1 @@
+"""Converts values of event buses for pages, and the form of a subscriber for requests."""

@@ -1,0 +1,341 @@
+"""Shows, creates, changes and deletes event buses and their subscribers. Stops, resumes and replays subscribers. Shows
+stored events without an effect on subscribers."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import msgspec
+from fastapi import Response
+
+from penstock.access.authorization import check_anywhere
+from penstock.errors import AwsError, InvalidParameterValue
+from penstock.events.publishing import ENVELOPE
+from penstock.management.buses import changes, events, operations
+from penstock.management.buses.types import (
+    BusDescription,
+    BusPatch,
+    EventPage,
+    NewBus,
+    Replay,
+    StoredEvent,
+    SubscriberDescription,
+    SubscriberPage,
+)
+from penstock.management.rights import SIGNED_IN, right_of
+from penstock_web.console.buses.fields import COLORS, describe_target, parse_moment, read_number, read_utc
+from penstock_web.console.buses.subscriber_form import WORDS as SUBSCRIBER_WORDS
+from penstock_web.console.buses.subscriber_form import fill, fill_filters, read_new, read_patch
+from penstock_web.console.forms import Form
+from penstock_web.console.page import CurrentPage, Page
+from penstock_web.console.paging import PAGE
+from penstock_web.console.rendering import segment
+from penstock_web.console.resources import list_queue_names
+from penstock_web.console.responses import ACCEPTED, Refusal, explain_refusal, redirect, show_page
+from penstock_web.console.screen import act, screen
+
+MAX_SHOWN_BYTES: Final = 32_768
+"""The page shows this much of an event. `penstock buses events --json` shows the rest."""
+MAX_PREVIEW_LENGTH: Final = 240
+MAX_FILTER_LENGTH: Final = 4_096
+BUS: Final = right_of(operations.describe_bus, operations.list_subscribers)
+EDIT: Final = right_of(operations.describe_bus, changes.change_bus)
+ACTS: Final = ("UpdateEventBus", "DeleteEventBus", "CreateSubscriber")
+WORDS: Final = {
+    "'name'": "name", "already exists": "name", "'description'": "description",
+    "etention": "days", "The keys of tags": "tags", "'tags": "tags",
+}  # fmt: skip
+"""The form's fields by the words of errors."""
+FILTERS: Final = ("from", "to", "group", "source", "detail_type", "pattern")
+EDIT_SUBSCRIBER: Final = right_of(operations.describe_subscriber, changes.change_subscriber)
+POSITIONS: Final = {"": False, "last_processed": False, "latest": True}
+"""Whether a resumed subscriber skips the events that it has missed."""
+
+
+class Enveloped(msgspec.Struct):
+    """The part of EventBridge's envelope that differs for each event."""
+
+    detail: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_enveloped = msgspec.json.Decoder(Enveloped)
+
+
+class ShownEvent(NamedTuple):
+    """An event with its data as text. `rest` is the number of bytes that the page omits."""
+
+    event: StoredEvent
+    preview: str
+    text: str
+    rest: int
+
+
+@screen("/console/buses", right=right_of(operations.list_buses), title="Buses", position=35)
+async def buses(page: CurrentPage) -> Response:
+    """Shows event buses by name."""
+    after = page.query.get("after", "")
+    found = await page.read(("buses", after), lambda: operations.list_buses(PAGE, after or None, page.context))
+    return show_page(
+        page, "buses.html", buses=found.buses, following=found.next, after=after, moment=parse_moment,
+        may_create=page.may_ever("events:CreateEventBus"), done=page.query.get("done", ""),
+    )  # fmt: skip
+
+
+@screen("/console/buses-new", right=SIGNED_IN, title="New event bus")
+async def new_bus(page: CurrentPage) -> Response:
+    """Shows the form of a new bus to a user who can create any bus."""
+    check_anywhere("events", "CreateEventBus", page.context)
+    return _show_form(None, page, Form.filled({"days": "1"}), ACCEPTED)
+
+
+@act("/console/buses", right=right_of(changes.create_bus))
+async def create_bus_by_form(page: CurrentPage) -> Response:
+    """Creates a bus."""
+    form = page.form
+    try:
+        days = read_number(form, "days")
+        new = NewBus(form.get("name").strip(), form.get("description").strip(), days or 1, form.get_tags())
+        made = await page.act(changes.create_bus(new, page.context))
+    except AwsError as error:
+        return _show_form(None, page, form, explain_refusal(error, form, WORDS))
+    return redirect(f"/console/buses/{segment(made.name)}?done=bus")
+
+
+@screen("/console/buses/{bus}", right=BUS)
+async def bus(bus: str, page: CurrentPage) -> Response:
+    """Shows a bus and its subscribers."""
+    shown = await page.run(operations.describe_bus(bus, page.context))
+    after = page.query.get("after", "")
+    listed = await page.run(operations.list_subscribers(bus, PAGE, after or None, page.context))
+    return show_page(
+        page, "bus.html", title=bus, bus=shown, listed=listed, after=after, moment=parse_moment, colors=COLORS,
+        targets=_list_targets(listed, page), done=page.query.get("done", ""),
+        may={name: page.may(f"events:{name}", shown.arn) for name in ACTS}, reads=_may_browse(shown, page),
+    )  # fmt: skip
+
+
+def _list_targets(listed: SubscriberPage, page: Page) -> dict[str, object]:
+    return {row.arn: describe_target(row.target, page.context) for row in listed.subscribers}
+
+
+def _may_browse(shown: BusDescription, page: Page) -> bool:
+    return page.may("penstock:ReplayEvents", shown.arn)
+
+
+@screen("/console/buses/{bus}/change", right=EDIT)
+async def change_bus_form(bus: str, page: CurrentPage) -> Response:
+    """Shows the form of a bus."""
+    shown = await page.run(operations.describe_bus(bus, page.context))
+    await page.run(operations.authorize_on("UpdateEventBus", shown.arn, page.context))
+    values = {
+        "description": shown.description or "", "days": str(shown.retention_days), "version": shown.updated_at,
+    }  # fmt: skip
+    return _show_form(shown, page, Form.filled(values), ACCEPTED)
+
+
+@act("/console/buses/{bus}/change", right=right_of(changes.change_bus))
+async def change_bus_by_form(bus: str, page: CurrentPage) -> Response:
+    """Changes the description and the retention of a bus."""
+    form = page.form
+    try:
+        days = read_number(form, "days")
+        patch = BusPatch(form.get("description").strip(), msgspec.UNSET if days is None else days)
+        await page.act(changes.change_bus(bus, patch, page.context, form.get("version")))
+    except AwsError as error:
+        try:
+            shown = await page.run(operations.describe_bus(bus, page.context))
+        except AwsError:
+            raise error from None
+        return _show_form(shown, page, form, explain_refusal(error, form, WORDS))
+    return redirect(f"/console/buses/{segment(bus)}?done=saved")
+
+
+@act("/console/buses/{bus}/delete", right=right_of(changes.delete_bus))
+async def delete_bus_by_form(bus: str, page: CurrentPage) -> Response:
+    """Deletes a bus with its events. The user must type the bus's name."""
+    if page.form.get("typed").strip() != bus:
+        raise InvalidParameterValue(f"The typed name is not {bus}. Penstock has not deleted the event bus.")
+    await page.act(changes.delete_bus(bus, page.context))
+    return redirect("/console/buses?done=deleted")
+
+
+def _show_form(shown: BusDescription | None, page: Page, form: Form, refusal: Refusal) -> Response:
+    title = "New event bus" if shown is None else f"Change {shown.name}"
+    return show_page(
+        page, "bus_form.html", refusal.status, title=title, shown=shown, form=form, problems=refusal.problems
+    )
+
+
+# --- events ----------------------------------------------------------------------------------------------------------
+@screen("/console/buses/{bus}/events", right=right_of(events.browse_events))
+async def bus_events(bus: str, page: CurrentPage) -> Response:
+    """Shows stored events by time, group, source, type and pattern. An invalid filter is shown with its fault."""
+    given = {name: page.query.get(name, "").strip()[:MAX_FILTER_LENGTH] for name in FILTERS}
+    order = page.query.read_choice("order", ("newest", "oldest"))
+    after = page.query.get("after", "")
+    wanted = events.WantedEvents(
+        read_utc(given["from"]) or None, read_utc(given["to"]) or None, order == "newest", given["group"] or None,
+        given["source"] or None, given["detail_type"] or None, given["pattern"] or None, PAGE, after or None,
+    )  # fmt: skip
+    fault, found, status = "", EventPage([]), 200
+    try:
+        found = await page.run(events.browse_events(bus, wanted, page.context))
+    except AwsError as error:
+        if not any(given.values()) and not after:
+            raise
+        refusal = explain_refusal(error, page.form, {})
+        if refusal.status != 400:
+            raise
+        fault, status = refusal.problems[""].text, refusal.status
+    return show_page(
+        page, "bus_events.html", status, title=f"Events of {bus}", name=bus, given=given, order=order, after=after,
+        events=list(_show_events(found)), following=found.next, size=PAGE, fault=fault, moment=parse_moment,
+        is_filtered=any(given.values()),
+    )  # fmt: skip
+
+
+def _show_events(found: EventPage) -> Iterator[ShownEvent]:
+    for event in found.events:
+        data = bytes(event.data)
+        shown = data[:MAX_SHOWN_BYTES]
+        text = shown.decode(errors="replace")
+        if shown == data:
+            text = msgspec.json.format(text, indent=2)
+        start = _find_content(event, data)[: 2 * MAX_PREVIEW_LENGTH]
+        preview = " ".join(start.decode(errors="replace").split())
+        cut = preview[:MAX_PREVIEW_LENGTH] + ("\u2026" if len(preview) > MAX_PREVIEW_LENGTH else "")
+        yield ShownEvent(event, cut, text, len(data) - len(shown))
+
+
+def _find_content(event: StoredEvent, data: bytes) -> bytes:
+    """Returns what the preview shows: the detail of an event in EventBridge's envelope, and otherwise the data."""
+    if event.content_type != ENVELOPE:
+        return data
+    return bytes(_enveloped.decode(data).detail)
+
+
+# --- subscribers -----------------------------------------------------------------------------------------------------
+@screen("/console/buses/{bus}/subscribe", right=right_of(changes.create_subscriber))
+async def new_subscriber(bus: str, page: CurrentPage) -> Response:
+    """Shows the form of a new subscriber. `like` names a subscriber whose target, filters and configuration the form
+    has, for a replay beside it."""
+    found = await page.run(operations.find_bus(bus, page.context))
+    await page.run(operations.authorize_on("CreateSubscriber", found.arn, page.context))
+    values = {"start": "latest", "target": page.query.get("queue", "")}
+    like = page.query.get("like", "")
+    if like:
+        shown = await page.run(operations.describe_subscriber(bus, like, page.context))
+        values = {**fill(shown), "name": f"{like}-replay"[:256], "target": shown.target, "start": "oldest"}
+    return await _show_subscriber_form(bus, None, page, Form.filled(values), ACCEPTED)
+
+
+@act("/console/buses/{bus}/subscribe", right=right_of(changes.create_subscriber))
+async def create_subscriber_by_form(bus: str, page: CurrentPage) -> Response:
+    """Creates a subscriber."""
+    try:
+        new = read_new(page.form, page.context)
+        made = await page.act(changes.create_subscriber(bus, new, page.context))
+    except AwsError as error:
+        return await _show_subscriber_form(
+            bus, None, page, page.form, explain_refusal(error, page.form, SUBSCRIBER_WORDS)
+        )
+    return redirect(f"{_build_path(bus, made.name)}?done=subscriber")
+
+
+@screen("/console/buses/{bus}/subscribers/{subscriber}", right=right_of(operations.describe_subscriber))
+async def subscriber(bus: str, subscriber: str, page: CurrentPage) -> Response:
+    """Shows a subscriber: its position, its outcomes, its last failure and its configuration."""
+    shown = await page.run(operations.describe_subscriber(bus, subscriber, page.context))
+    return _show_subscriber(bus, shown, page, Form(), ACCEPTED)
+
+
+def _show_subscriber(bus: str, shown: SubscriberDescription, page: Page, form: Form, refusal: Refusal) -> Response:
+    may = {name: page.may(f"events:{name}Subscriber", shown.arn) for name in ("Update", "Delete", "Create")}
+    failure_queue = (shown.configuration.get("OnFailureConfiguration") or {}).get("Arn")
+    return show_page(
+        page, "subscriber.html", refusal.status, title=shown.name, bus=bus, subscriber=shown, may=may,
+        form=form, problems=refusal.problems, moment=parse_moment, colors=COLORS, filters=fill_filters(shown),
+        target=describe_target(shown.target, page.context), may_replay=page.may("penstock:ReplayEvents"),
+        failure_queue=None if failure_queue is None else describe_target(failure_queue, page.context),
+        done=page.query.get("done", ""),
+    )  # fmt: skip
+
+
+@screen("/console/buses/{bus}/subscribers/{subscriber}/change", right=EDIT_SUBSCRIBER)
+async def change_subscriber_form(bus: str, subscriber: str, page: CurrentPage) -> Response:
+    """Shows the form of a subscriber."""
+    shown = await page.run(operations.describe_subscriber(bus, subscriber, page.context))
+    await page.run(operations.authorize_on("UpdateSubscriber", shown.arn, page.context))
+    return await _show_subscriber_form(
+        bus, shown, page, Form.filled({**fill(shown), "version": shown.updated_at}), ACCEPTED
+    )
+
+
+@act("/console/buses/{bus}/subscribers/{subscriber}/change", right=right_of(changes.change_subscriber))
+async def change_subscriber_by_form(bus: str, subscriber: str, page: CurrentPage) -> Response:
+    """Changes the filters and the configuration of a subscriber."""
+    form = page.form
+    try:
+        patch = read_patch(form, page.context)
+        await page.act(changes.change_subscriber(bus, subscriber, patch, page.context, form.get("version")))
+    except AwsError as error:
+        try:
+            shown = await page.run(operations.describe_subscriber(bus, subscriber, page.context))
+        except AwsError:
+            raise error from None
+        return await _show_subscriber_form(bus, shown, page, form, explain_refusal(error, form, SUBSCRIBER_WORDS))
+    return redirect(f"{_build_path(bus, subscriber)}?done=saved")
+
+
+@act("/console/buses/{bus}/subscribers/{subscriber}/pause", right=right_of(operations.set_stopped))
+async def pause_subscriber(bus: str, subscriber: str, page: CurrentPage) -> Response:
+    """Stops a subscriber."""
+    await page.act(operations.set_stopped(bus, subscriber, page.context, stopped=True))
+    return redirect(f"{_build_path(bus, subscriber)}?done=paused")
+
+
+@act("/console/buses/{bus}/subscribers/{subscriber}/resume", right=right_of(operations.set_stopped))
+async def resume_subscriber(bus: str, subscriber: str, page: CurrentPage) -> Response:
+    """Lets a subscriber run again, with or without the events that it has missed."""
+    position = page.form.get("position")
+    if position not in POSITIONS:
+        raise InvalidParameterValue("position must be last_processed or latest.")
+    skips = POSITIONS[position]
+    await page.act(operations.set_stopped(bus, subscriber, page.context, stopped=False, skips=skips))
+    return redirect(f"{_build_path(bus, subscriber)}?done=resumed")
+
+
+@act("/console/buses/{bus}/subscribers/{subscriber}/replay", right=right_of(operations.replay))
+async def replay_to_subscriber(bus: str, subscriber: str, page: CurrentPage) -> Response:
+    """Moves the position of a subscriber to a time, or to the oldest retained event."""
+    form = page.form
+    start = operations.OLDEST if form.get("do") == operations.OLDEST else read_utc(form.get("from").strip())
+    try:
+        await page.act(operations.replay(bus, subscriber, Replay(start), page.context))
+    except InvalidParameterValue as error:
+        shown = await page.run(operations.describe_subscriber(bus, subscriber, page.context))
+        return _show_subscriber(bus, shown, page, form, explain_refusal(error, form, {"from": "from"}))
+    return redirect(f"{_build_path(bus, subscriber)}?done=moved")
+
+
+@act("/console/buses/{bus}/subscribers/{subscriber}/delete", right=right_of(changes.delete_subscriber))
+async def delete_subscriber_by_form(bus: str, subscriber: str, page: CurrentPage) -> Response:
+    """Deletes a subscriber. The user must type its name."""
+    if page.form.get("typed").strip() != subscriber:
+        raise InvalidParameterValue(f"The typed name is not {subscriber}. Penstock has not deleted the subscriber.")
+    await page.act(changes.delete_subscriber(bus, subscriber, page.context))
+    return redirect(f"/console/buses/{segment(bus)}?done=deleted")
+
+
+async def _show_subscriber_form(
+    bus: str, shown: SubscriberDescription | None, page: Page, form: Form, refusal: Refusal
+) -> Response:
+    title = f"Change {shown.name}" if shown is not None else "New subscriber"
+    queues = await page.run(list_queue_names(page.context))
+    return show_page(
+        page, "subscriber_form.html", refusal.status, title=title, bus=bus, shown=shown, form=form, queues=queues,
+        problems=refusal.problems,
+    )  # fmt: skip
+
+
+def _build_path(bus: str, subscriber: str) -> str:
+    return f"/console/buses/{segment(bus)}/subscribers/{segment(subscriber)}"

@@ -1,0 +1,161 @@
+"""Tests the console's pages of event buses, their events and their subscribers with a real service."""
+
+import html
+import json
+import re
+
+import httpx
+import pytest
+
+from tests.support.wait import wait_until
+from tests.support.web.console import Console
+
+pytestmark = pytest.mark.xdist_group("console")
+HOSTILE = "<script>alert(1)</script>\"'&{{7*7}}"
+
+
+def go(response: httpx.Response) -> str:
+    """Returns the page, below /console, to which a form redirects."""
+    assert response.status_code == 303, response.text
+    return str(response.headers["location"]).removeprefix("/console")
+
+
+def read(console: Console, path: str) -> str:
+    """Returns the text of a page without marks."""
+    page = console.page(path)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page.partition("<main")[2])).split())
+
+
+@pytest.fixture
+def bus(console: Console, request: pytest.FixtureRequest) -> str:
+    """Creates a bus, and a queue of the same name, that no other test uses."""
+    name = re.sub(r"\W", "-", request.node.name)[:70]
+    console.queue(name)
+    assert go(console.browser.post("/console/buses", name=name, days="7")) == f"/buses/{name}?done=bus"
+    return name
+
+
+def publish(console: Console, bus: str, *events: object) -> None:
+    """Publishes events, and waits until the bus has given them places."""
+    with console.service.http() as http:
+        http.post(f"/v1/buses/{bus}/events", json=list(events)).raise_for_status()
+        wait_until(lambda: len(http.get(f"/v1/buses/{bus}/events").json()["events"]) >= len(events))
+
+
+def test_a_bus_is_created_changed_and_deleted(console: Console, bus: str) -> None:
+    assert console.audit("events:CreateEventBus")[5] == "console"
+    assert bus in read(console, "/buses")
+    page = console.page(f"/buses/{bus}/change")
+    version = re.findall(r'name="version" value="([^"]+)"', page)[0]
+    form = {"days": "3", "description": HOSTILE, "version": version}
+    assert go(console.browser.post(f"/console/buses/{bus}/change", **form)) == f"/buses/{bus}?done=saved"
+    shown = read(console, f"/buses/{bus}")
+    assert "retention 3 days" in shown
+    assert HOSTILE in shown
+    late = console.browser.post(f"/console/buses/{bus}/change", **form)
+    assert (late.status_code, "Another user has changed the bus" in late.text) == (400, True)
+    taken = console.browser.post("/console/buses", name=bus)
+    assert (taken.status_code, 'id="problem-name"' in taken.text) == (409, True)
+    wrong = console.browser.post("/console/buses", name="other", days="400")
+    assert (wrong.status_code, 'id="problem-days"' in wrong.text) == (400, True)
+    assert console.browser.post(f"/console/buses/{bus}/delete", typed="x").status_code == 400
+    assert go(console.browser.post(f"/console/buses/{bus}/delete", typed=bus)) == "/buses?done=deleted"
+    assert console.browser.get(f"/console/buses/{bus}").status_code == 404
+
+
+def test_events_are_browsed_without_an_effect(console: Console, bus: str) -> None:
+    detail = {"n": 1, "text": HOSTILE}
+    publish(
+        console, bus, {"source": "shop", "detail_type": "paid", "detail": detail, "group_id": "a"},
+        {"data": {"n": 2}, "metadata": {"k": HOSTILE}},
+    )  # fmt: skip
+    shown = read(console, f"/buses/{bus}/events")
+    assert shown.index('{"n":2}') < shown.index('"n":1')
+    assert shown.count(HOSTILE) == 1  # the metadata; JSON escapes the quotes of the data
+    assert "without an effect on subscribers" in shown
+    pattern = json.dumps({"n": [2]})
+    found = read(console, f"/buses/{bus}/events?{httpx.QueryParams(pattern=pattern)}")
+    assert ('{"n":2}' in found, '"n":1' in found) == (True, False)
+    found = read(console, f"/buses/{bus}/events?group=a&order=oldest&from=2026-01-01T00:00")
+    assert ('{"n":2}' in found, '"n":1' in found) == (False, True)
+    assert "None of the examined events" in read(console, f"/buses/{bus}/events?to=2026-01-01T00:00:00")
+    for wrong in ("pattern=[", "from=noon", "after=x"):
+        refused = console.browser.get(f"/console/buses/{bus}/events?{wrong}")
+        assert (refused.status_code, 'role="alert" id="fault"' in refused.text) == (400, True), wrong
+
+
+def test_a_subscriber_is_created_stopped_replayed_and_deleted(console: Console, bus: str) -> None:
+    publish(console, bus, {"data": {"n": 1}}, {"data": {"n": 2}})
+    form = {
+        "name": "s", "target": bus, "start": "oldest", "filter": '{"n": [2]}', "attempts": "3", "failure_queue": bus,
+        "transformer": "WITH_METADATA", "description": HOSTILE, "tags": "team=shop", "fifo": "1",
+    }  # fmt: skip
+    path = f"/buses/{bus}/subscribers/s"
+    assert go(console.browser.post(f"/console/buses/{bus}/subscribe", **form)) == f"{path}?done=subscriber"
+    url = console.queue(bus)
+    wait_until(lambda: console.count(url) == 1)
+    shown = read(console, path)
+    for text in (HOSTILE, "WITH_METADATA", "3 attempts, within 5 min", '"n": [ 2 ]', "running", "lag 0 events"):
+        assert text in shown, text
+    assert "s running FIFO" in read(console, f"/buses/{bus}")
+    assert go(console.browser.post(f"/console{path}/pause")) == f"{path}?done=paused"
+    publish(console, bus, {"data": {"n": 2}})
+    assert "Resume without the missed events" in read(console, path)
+    assert go(console.browser.post(f"/console{path}/resume", position="latest")) == f"{path}?done=resumed"
+    assert go(console.browser.post(f"/console{path}/replay", do="oldest")) == f"{path}?done=moved"
+    wait_until(lambda: console.count(url) == 3)
+    wrong = console.browser.post(f"/console{path}/replay", **{"from": "2001-01-01T00:00"})
+    assert (wrong.status_code, 'id="problem-from"' in wrong.text) == (400, True)
+    like = console.page(f"/buses/{bus}/subscribe?like=s")
+    assert 'name="name" value="s-replay"' in like
+    assert "&#34;n&#34;" in like
+    assert console.browser.post(f"/console{path}/delete", typed="x").status_code == 400
+    assert console.browser.post(f"/console/buses/{bus}/delete", typed=bus).status_code == 409
+    assert go(console.browser.post(f"/console{path}/delete", typed="s")) == f"/buses/{bus}?done=deleted"
+
+
+def test_a_change_replaces_the_filters_and_keeps_the_role(console: Console, bus: str) -> None:
+    form = {"name": "s", "target": bus, "filter": '{"n": [2]}', "filter_metadata": '{"k": ["v"]}'}
+    console.browser.post(f"/console/buses/{bus}/subscribe", **form)
+    path = f"/buses/{bus}/subscribers/s"
+    page = console.page(f"{path}/change")
+    version = re.findall(r'name="version" value="([^"]+)"', page)[0]
+    changed = {"version": version, "filter": '{"n": [3]}', "attempts": "1", "parameters": '{"SqsParameters": {}}'}
+    assert go(console.browser.post(f"/console{path}/change", **changed)) == f"{path}?done=saved"
+    with console.service.http() as http:
+        configuration = http.get(f"/v1{path}").json()["configuration"]
+    assert configuration["FilterConfiguration"]["Filters"] == [{"Scope": "DATA", "Pattern": '{"n": [3]}'}]
+    assert configuration["InvokeConfiguration"]["RoleArn"] == "arn:aws:iam::000000000000:role/penstock"
+    late = console.browser.post(f"/console{path}/change", **changed)
+    assert (late.status_code, "Another user has changed" in late.text) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        ("name", "a b", "name"),
+        ("target", "arn:aws:kinesis:us-east-1:000000000000:stream/x", "target"),
+        ("filter", "{", "filter"),
+        ("filter", "{}", "filter"),
+        ("filter_metadata", '{"a": []}', "filter_metadata"),
+        ("filter_system", "[", "filter_system"),
+        ("attempts", "many", "attempts"),
+        ("attempts", "186", "attempts"),
+        ("age", "1", "age"),
+        ("size", "11", "size"),
+        ("jsonata", "{% ( %}", "jsonata"),
+        ("parameters", '{"LambdaParameters": {}}', "parameters"),
+        ("failure_queue", "arn:aws:sns:us-east-1:000000000000:q", "failure_queue"),
+        ("from", "2001-01-01T00:00", "from"),
+    ],
+)
+def test_a_fault_is_shown_at_its_field(console: Console, field: str, value: str, problem: str) -> None:
+    if console.browser.get("/console/buses/faults").status_code == 404:
+        console.browser.post("/console/buses", name="faults")
+    form = {"name": "s", "target": "q", "start": "time" if field == "from" else "latest", field: value}
+    if field == "jsonata":
+        form["transformer"] = "JSONATA"
+    refused = console.browser.post("/console/buses/faults/subscribe", **form)
+    assert refused.status_code == 400
+    assert f'id="problem-{problem}"' in refused.text, html.unescape(refused.text)
+    assert "has no subscribers" in read(console, "/buses/faults")
