@@ -183,9 +183,9 @@ end $$;
 create or replace function queue.publish_schedule_to_bus(p_schedule queue.schedule, p_event jsonb) returns jsonb
 language plpgsql as $$
 declare
-    v_row record;
+    v_error text;
 begin
-    select e.event_id, e.error into v_row
+    select e.error into v_error
     from queue.put_bus_events(
         p_bus => (p_schedule).target ->> 'Arn', p_account => (p_schedule).account_id,
         p_event_ids => array[(p_event ->> 'event_id')::uuid],
@@ -194,10 +194,11 @@ begin
         p_metadata => array[nullif(p_event -> 'metadata', 'null')], p_sources => array[p_event ->> 'source'],
         p_detail_types => array[p_event ->> 'detail_type'],
         p_groups => array[null::text]) e;
-    if v_row.error is not null then
+    if v_error is not null then
         raise exception 'The event bus does not exist' using errcode = 'QU006', detail = 'ResourceNotFoundException';
     end if;
-    return jsonb_build_array(jsonb_build_object('queue_name', null, 'msg_id', null, 'message_id', v_row.event_id));
+    return jsonb_build_array(jsonb_build_object(
+        'queue_name', null, 'msg_id', null, 'message_id', p_event -> 'event_id'));
 end $$;
 
 -- queue.invoke_function: stores an invocation of a schedule's Lambda function for the worker `deliver`. Returns

@@ -103,6 +103,23 @@ def test_a_refused_request_is_retried_and_ends_in_the_dead_letter_queue(db: Conn
     assert attributes["TARGET_ARN"]["StringValue"] == SEND
 
 
+def test_an_error_with_characters_that_no_row_can_have_fails_only_its_schedule(
+    db: Connection, fire: Fire, hour: Hour
+) -> None:
+    """SQS quotes the deduplication id, which a standard queue refuses."""
+    request = {"QueueUrl": url_of("jobs"), "MessageBody": "m", "MessageDeduplicationId": "<aws.scheduler.execution-id>"}
+    invoke(db, hour(), SEND, request)
+    put(db, "other", hour(), api="aws", target={"Arn": JOBS, "RoleArn": "", "Input": "other"},
+        expression_kind="aws_cron", canonical=f"cron({hour().minute} * * * ? *)")  # fmt: skip
+    db.execute(
+        "update queue.schedule set target = jsonb_set(target, '{Input}', to_jsonb(replace(target ->> 'Input',"
+        " 'MessageBody\": \"m', 'MessageBody\": \"\\u0000\\ud800'))) where name = 's'"
+    )
+    counts = fire()
+    assert (counts["fired"], counts["failed"]) == (1, 1)
+    assert log(db)[0] == "other"
+
+
 def test_a_missing_queue_is_tried_again(db: Connection, fire: Fire, hour: Hour) -> None:
     at = hour()
     invoke(db, at, SEND, {"QueueUrl": url_of("later"), "MessageBody": "<aws.scheduler.attempt-number>"})

@@ -14,6 +14,7 @@ from penstock.context import Context
 from penstock.environment import build_worker_environment
 from penstock.http import HttpRequest
 from penstock.settings import Settings
+from penstock.sqs.types import SendMessageRequest
 from penstock.universal_calls import InvokeRequest, build_payload, read_call
 
 REQUEST = HttpRequest("POST", "/", b"", {b"host": b"localhost"}, b"")
@@ -64,6 +65,9 @@ def test_the_request_names_its_resource(action: Any, request_: dict[str, str], a
         (SEND_MESSAGE, '{"QueueUrl": "a b", "MessageBody": "m"}', "QueueUrl"),
         (SEND_MESSAGE, '{"QueueUrl": "http://<aws.scheduler.schedule-arn>/000000000000/q", "MessageBody": "m"}',
          "QueueUrl"),
+        (SEND_MESSAGE, r'{"QueueUrl": "jobs", "MessageBody": "m", "other": "\u0000"}', "U.0000"),
+        (SEND_MESSAGE, r'{"QueueUrl": "jobs", "MessageBody": "m", "other": "\\\u0000"}', "U.0000"),
+        (SEND_MESSAGE, r'{"QueueUrl": "jobs", "MessageBody": "m", "other": ["\ud800"]}', "surrogate"),
         (PUBLISH, '{"Message": "m"}', "TopicArn"),
         (PUBLISH, f'{{"Message": "m", "TopicArn": "{TOPIC}", "PhoneNumber": "+49"}}', "TopicArn"),
         (PUBLISH, '{"Message": "m", "TargetArn": "arn:aws:sns:us-east-1:0:endpoint/GCM/a/b"}', "TopicArn"),
@@ -76,6 +80,11 @@ def test_the_request_names_its_resource(action: Any, request_: dict[str, str], a
 def test_an_input_is_refused(action: Any, text: str, reason: str) -> None:
     with pytest.raises(UniversalTargetInvalid, match=reason):
         read_call(action, text, CONTEXT)
+
+
+def test_an_escaped_backslash_is_no_escape() -> None:
+    text = r'{"QueueUrl": "jobs", "MessageBody": "\\u0000 \\ud800"}'
+    assert read_call(SEND_MESSAGE, text, CONTEXT).request == SendMessageRequest("jobs", r"\u0000 \ud800")
 
 
 @pytest.mark.parametrize(

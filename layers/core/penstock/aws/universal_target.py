@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from penstock.errors import AwsError
 
 from .function_arn import parse_function
-from .json_text import decode_json
+from .json_text import decode_json, replace_lone_surrogates
 from .sns_arn import parse_topic_arn
 
 
@@ -37,6 +37,7 @@ ACTIONS = (
     INVOKE := UniversalAction("lambda", "invoke", ("FunctionName",)),
 )
 SUPPORTED = "Penstock calls sqs:sendMessage, sns:publish and lambda:invoke."
+_NULL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000").search
 _ARN = re.compile(r"arn:aws:(scheduler|events):::aws-sdk:([^:]+):([^:]+)").fullmatch
 
 
@@ -80,6 +81,8 @@ def read_input(action: UniversalAction, text: str) -> dict[str, object]:
         document = None
     if not isinstance(document, dict):
         raise UniversalTargetInvalid("Input is not a JSON object.")
+    if _NULL(text) is not None or replace_lone_surrogates(text) != text:
+        raise UniversalTargetInvalid("Input has U+0000 or a lone surrogate, which no message can have.")
     missing = [name for name in action.required if document.get(name) is None]
     if missing:
         raise UniversalTargetInvalid(f"Input is missing required field(s): {', '.join(missing)}")

@@ -26,7 +26,7 @@ from penstock.aws.universal_target import (
     read_action,
 )
 from penstock.context import Context
-from penstock.universal_calls import read_call
+from penstock.universal_calls import UniversalCall, read_call
 
 from .errors import InvalidInputException
 from .expressions.syntax import find_source
@@ -179,10 +179,7 @@ def _check_universal(parameters: UniversalTargetParameters | None, arn: str, con
         if action is INVOKE and not settings.queue_lambda_endpoint:
             raise InvalidInputException(NO_FUNCTIONS)
         return
-    try:
-        call = read_call(action, parameters.input, context)
-    except UniversalTargetInvalid as invalid:
-        raise InvalidInputException(f"UniversalTargetParameters.{invalid}") from None
+    call = _read_call(action, parameters.input, context)
     if not settings.serves(read_region(call.arn)):
         raise InvalidInputException(
             f"UniversalTargetParameters.Input names {call.arn} of another installation's region"
@@ -192,6 +189,13 @@ def _check_universal(parameters: UniversalTargetParameters | None, arn: str, con
         refusal = find_function_refusal(function, call.arn, context.account_id, context.region, settings)
         if refusal is not None:
             raise InvalidInputException(refusal)
+
+
+def _read_call(action: UniversalAction, text: str, context: Context) -> UniversalCall:
+    try:
+        return read_call(action, text, context)
+    except UniversalTargetInvalid as invalid:
+        raise InvalidInputException(f"UniversalTargetParameters.{invalid}") from None
 
 
 class Right(NamedTuple):
@@ -212,7 +216,7 @@ def find_right(
     if parameters is None or (action := _read_action(arn)) is INVOKE:
         return None
     is_expression = find_source(parameters.input) is not None
-    resource = None if is_expression else read_call(action, parameters.input, context).arn
+    resource = None if is_expression else _read_call(action, parameters.input, context).arn
     return Right(action.service, UNIVERSAL_RIGHTS[action], resource)
 
 

@@ -56,15 +56,18 @@ def build_target_messages(
     for draft in drafts:
         try:
             messages.append(None if draft is None else (yield from _build(draft, environment)))
-        except (AwsError, EntryError, UniversalTargetInvalid) as error:
+        except (AwsError, EntryError, UniversalTargetInvalid, UnicodeError) as error:
             messages.append(TargetMessage(_json.encode(describe_error(error))))
     return messages
 
 
-def describe_error(error: AwsError | EntryError | UniversalTargetInvalid) -> JsonObject:
+def describe_error(error: Exception) -> JsonObject:
+    """Returns the error for SQL. Its text can quote characters that the database cannot store."""
+    text, code = str(error), "ValidationException"
     if isinstance(error, AwsError):
-        return {"error": error.message, "code": error.query_code}
-    return {"error": str(error), "code": "ValidationException"}
+        text, code = error.message, error.query_code
+    text = text.encode("utf-8", "replace").decode()
+    return {"error": text.replace("\0", "\N{REPLACEMENT CHARACTER}"), "code": code}
 
 
 def _build(draft: Draft, environment: Environment) -> Operation[TargetMessage]:
