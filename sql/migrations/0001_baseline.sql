@@ -1679,7 +1679,7 @@ create table queue.event_subscriber (
     -- The carrier of a target outside the database; null: the worker delivers in the transaction of the cursor.
     carrier text generated always as (case
         when target_arn like 'arn:aws:lambda:%' or target_arn like 'arn:aws:events:::aws-sdk:lambda:%' then 'lambda'
-        end) stored,
+        when target_arn like 'arn:aws:events:%:api-destination/%' then 'http' end) stored,
     batch_size int generated always as ((configuration #>> '{BatchConfiguration,MaxBatchSize}')::int) stored,
     batch_window_seconds int generated always as (
         (configuration #>> '{BatchConfiguration,MaxBatchWindowInSeconds}')::int) stored,
@@ -1690,6 +1690,41 @@ create index event_subscriber_bus on queue.event_subscriber (bus_id, arn);
 create index event_subscriber_token on queue.event_subscriber (account_id, region, client_token)
     where client_token is not null;
 create index event_subscriber_carrier on queue.event_subscriber (carrier) where carrier is not null;
+
+-- The authorization of requests to API destinations.
+create table queue.connection (
+    arn text primary key,
+    account_id text not null,
+    region text not null,
+    name text not null,
+    description text,
+    authorization_type text not null
+        check (authorization_type in ('BASIC', 'API_KEY', 'OAUTH_CLIENT_CREDENTIALS')),
+    parameters jsonb not null,      -- AuthParameters without secrets
+    -- AuthParameters with secrets, as JSON that AES-256-GCM encrypts under QUEUE_ENCRYPTION_KEY.
+    sealed_parameters bytea not null,
+    created_at timestamptz not null default clock_timestamp(),
+    updated_at timestamptz not null default clock_timestamp(),
+    unique (account_id, region, name)
+);
+
+-- HTTP endpoints that can be targets of subscribers.
+create table queue.api_destination (
+    arn text primary key,
+    account_id text not null,
+    region text not null,
+    name text not null,
+    connection_arn text not null references queue.connection,
+    description text,
+    invocation_endpoint text not null,
+    http_method text not null,
+    rate_limit int not null check (rate_limit > 0), -- requests a second
+    next_turn_at timestamptz not null default clock_timestamp(), -- the first time that no worker has taken
+    created_at timestamptz not null default clock_timestamp(),
+    updated_at timestamptz not null default clock_timestamp(),
+    unique (account_id, region, name)
+) with (fillfactor = 70);
+create index api_destination_connection on queue.api_destination (connection_arn);
 
 create table queue.event_source (
     source_id bigint generated always as identity primary key,

@@ -62,6 +62,24 @@ def store_webhook(database: Database, bus_arn: str, name: str) -> str:
     return arn
 
 
+def store_destination(database: Database, account: str, name: str) -> tuple[str, str]:
+    """Stores a connection that no worker can decrypt, and an API destination. Returns their ARNs."""
+    head, uuid = f"arn:aws:events:{REGION}:{account}", "00000000-0000-4000-8000-000000000000"
+    connection, destination = f"{head}:connection/{name}/{uuid}", f"{head}:api-destination/{name}/{uuid}"
+    fields = {"authorization_type": "API_KEY", "parameters": {"ApiKeyAuthParameters": {"ApiKeyName": "x-key"}}}
+    more = {"connection_arn": connection, "invocation_endpoint": "https://a.example/", "http_method": "POST"}
+    with psycopg.connect(database.dsn, autocommit=True) as db:
+        db.execute(
+            "select queue.create_connection(%s, %s, %s, %s, %s, 'sealed')",
+            (account, REGION, name, connection, Jsonb(fields)),
+        )
+        db.execute(
+            "select queue.create_api_destination(%s, %s, %s, %s, %s)",
+            (account, REGION, name, destination, Jsonb({**more, "rate_limit": 300})),
+        )
+    return connection, destination
+
+
 def put(db: Connection, bus: str, *bodies: str, **arrays: object) -> list[tuple[UUID, int, bool]]:
     """Publishes events with JSON payloads. Returns their ids, numbers, and whether they are duplicates."""
     names = "".join(f", p_{name} => %s" for name in arrays)
@@ -97,6 +115,8 @@ def subscribe(
     kind = kinds.get(target.split(":")[2], "SqsParameters")
     if ":aws-sdk:" in target:
         kind = "UniversalTargetParameters"
+    elif ":api-destination/" in target:
+        kind = "HttpParameters"
     stored = {
         "InvokeConfiguration": {"TargetArn": target, "RoleArn": f"arn:aws:iam::{ACCOUNT}:role/r", kind: parameters},
         "Transformer": {"Type": "RAW"},

@@ -1,6 +1,6 @@
 -- queue.quota_reached: returns whether an account has reached a quota. Returns false if the named item exists already.
 --   `p_kind` is queues, topics, subscriptions, schedules, platform_applications, opted_out_numbers, mappings,
---     event_buses, event_subscribers or event_sources.
+--     event_buses, event_subscribers, event_sources, connections or api_destinations.
 --   `p_group` is the group of a schedule, or the ARN of a subscriber's bus.
 --   `p_name` is the item's name, the ARN of a platform application, or a phone number. For a subscription or a mapping,
 --     `p_name` is null.
@@ -21,7 +21,9 @@ declare
         when 'mappings' then 'queue.event_source_mapping'::regclass
         when 'event_buses' then 'queue.event_bus'::regclass
         when 'event_subscribers' then 'queue.event_subscriber'::regclass
-        when 'event_sources' then 'queue.event_source'::regclass end;
+        when 'event_sources' then 'queue.event_source'::regclass
+        when 'connections' then 'queue.connection'::regclass
+        when 'api_destinations' then 'queue.api_destination'::regclass end;
 begin
     -- A count of fewer than 1,000 items needs no estimate.
     if p_max >= 1000 and (select c.reltuples between 0 and p_max / 2 from pg_class c where c.oid = v_table) then
@@ -53,6 +55,10 @@ begin
                 where b.arn = p_group limit p_max) k)
         when 'event_sources' then (
             select count(*) from (select from queue.event_source s where s.account_id = p_account_id limit p_max) k)
+        when 'connections' then (
+            select count(*) from (select from queue.connection c where c.account_id = p_account_id limit p_max) k)
+        when 'api_destinations' then (
+            select count(*) from (select from queue.api_destination d where d.account_id = p_account_id limit p_max) k)
         else (
             select count(*) from (select from queue.schedule s where s.account_id = p_account_id limit p_max) k) end
         and not case p_kind
@@ -74,6 +80,11 @@ begin
             where b.arn = p_group and (s.account_id, s.name) = (p_account_id, p_name))
         when 'event_sources' then exists (
             select from queue.event_source s where (s.account_id, s.region, s.name) = (p_account_id, p_region, p_name))
+        when 'connections' then exists (
+            select from queue.connection c where (c.account_id, c.region, c.name) = (p_account_id, p_region, p_name))
+        when 'api_destinations' then exists (
+            select from queue.api_destination d
+            where (d.account_id, d.region, d.name) = (p_account_id, p_region, p_name))
         else exists (
             select from queue.schedule s
             where (s.account_id, s.region, s.group_name, s.name) = (p_account_id, p_region, p_group, p_name)) end;

@@ -6,8 +6,9 @@
 --   `p_batches` and `p_bytes` limit the batches and their payloads. A single event can exceed p_bytes.
 -- The events of a subscriber make one or more batches of its batch size, in the order of retry_id. The events of a FIFO
 -- subscriber make one batch, with the first events of groups of which no event is under way. The data is null if the
--- bus retains the event no longer. Skips locked rows. Uses the indexes event_subscriber_carrier, event_retry_carried
--- and event_retry_group.
+-- bus retains the event no longer. Returns no events for an API destination before its next turn, and otherwise at most
+-- as many batches as it takes requests in a second (take_api_destination_turns). Skips locked rows. Uses the indexes
+-- event_subscriber_carrier, event_retry_carried and event_retry_group.
 -- This file also contains choose_event_batches and choose_event_batch_in_order.
 create or replace function queue.claim_event_batches(
     p_carriers text[], p_lease uuid, p_lease_ms int, p_subscribers bigint[], p_busy int[], p_per_subscriber int,
@@ -27,10 +28,12 @@ declare
     v_ids bigint[] := '{}';
 begin
     for v_subscriber in
-        select s.subscriber_id, s.type, s.batch_size, p_per_subscriber - coalesce(b.busy, 0) as free
+        select s.subscriber_id, s.type, s.batch_size,
+            least(p_per_subscriber - coalesce(b.busy, 0), d.rate_limit) as free
         from queue.event_subscriber s left join unnest(p_subscribers, p_busy) b(id, busy) on b.id = s.subscriber_id
+        left join queue.api_destination d on s.carrier = 'http' and d.arn = s.target_arn
         where s.carrier = any (p_carriers) and s.state = 'RUNNING' and s.deliverable and not s.revoked
-            and coalesce(b.busy, 0) < p_per_subscriber
+            and coalesce(b.busy, 0) < p_per_subscriber and coalesce(d.next_turn_at <= v_now, true)
             and exists (
                 select from queue.event_retry r
                 where r.subscriber_id = s.subscriber_id and r.carrier is not null and r.due_at <= v_now)

@@ -1,7 +1,7 @@
 -- queue.next_event_work: returns buses that have events to deliver, and archives of topics that have replays, at most
 -- p_limit each. `wait_ms` is the milliseconds until the next retry, or a second if an open transaction can have
 -- published events. `batches` is true if an event for a target outside the database is due, and one of p_carriers can
--- send it (claim_event_batches). `has_bus` is false if the installation has no bus and no archive. If no bus and no
+-- send it (claim_event_batches). An event for an API destination is due at the destination's next turn. `has_bus` is false if the installation has no bus and no archive. If no bus and no
 -- archive has work, registers the process p_watcher for a notification of the next publication (watch_for_work).
 create or replace function queue.next_event_work(
     p_watcher uuid, p_limit int, p_carriers text[], out buses bigint[], out archives bigint[], out wait_ms int,
@@ -12,9 +12,12 @@ declare
     v_due timestamptz := (select min(r.due_at) from queue.event_bus b cross join lateral (
         select x.due_at from queue.event_retry x where x.bus_id = b.bus_id and x.carrier is null
         order by x.due_at limit 1) r);
-    v_carried timestamptz := (select min(r.due_at) from queue.event_subscriber s cross join lateral (
-        select x.due_at from queue.event_retry x where x.subscriber_id = s.subscriber_id and x.carrier is not null
-        order by x.due_at limit 1) r
+    v_carried timestamptz := (
+        select min(greatest(r.due_at, d.next_turn_at)) from queue.event_subscriber s
+        left join queue.api_destination d on s.carrier = 'http' and d.arn = s.target_arn
+        cross join lateral (
+            select x.due_at from queue.event_retry x where x.subscriber_id = s.subscriber_id and x.carrier is not null
+            order by x.due_at limit 1) r
         where s.carrier = any (p_carriers) and s.state = 'RUNNING' and s.deliverable and not s.revoked);
 begin
     buses := array(

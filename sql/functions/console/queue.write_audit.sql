@@ -43,7 +43,8 @@ end $$;
 --   - a schedule: the definition without the message
 --   - a mapping: function, options, tags and user
 --   - a user: policies
---   - an event bus: everything
+--   - an event bus or an API destination: everything
+--   - a connection: everything, and only a hash of its secrets
 --   - a subscriber or an event source of a bus: the configuration. Patterns, expressions and parameters can be secret,
 --     so the audit shows only a hash of them.
 -- Returns null if the resource does not exist, and {} if the audit compares nothing of this kind. Is declared STABLE,
@@ -77,6 +78,14 @@ select case
     when p_arn like 'arn:aws:iam::%:user/%' then (
         select jsonb_build_object('policies', u.policies) from queue.account_user u
         where u.account_id = split_part(p_arn, ':', 5) and u.name = split_part(p_arn, '/', 2))
+    when p_arn like 'arn:aws:events:%:connection/%' then (
+        select jsonb_build_object('description', c.description, 'authorization_type', c.authorization_type,
+            'parameters', c.parameters, 'secret', md5(c.sealed_parameters))
+        from queue.connection c where c.arn = p_arn)
+    when p_arn like 'arn:aws:events:%:api-destination/%' then (
+        select jsonb_build_object('description', d.description, 'connection', d.connection_arn,
+            'invocation_endpoint', d.invocation_endpoint, 'http_method', d.http_method, 'rate_limit', d.rate_limit)
+        from queue.api_destination d where d.arn = p_arn)
     when p_arn like 'arn:aws:events:%:event-busv2/%' then (
         select jsonb_build_object('description', b.description, 'kms_key', b.kms_key, 'retention_days',
             b.retention_days, 'policy', b.policy, 'tags', b.tags)

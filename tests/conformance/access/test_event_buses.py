@@ -190,6 +190,20 @@ def test_an_update_needs_the_rights_on_the_targets_again(owner: Events, user: Ma
 
 
 @container
+def test_a_subscriber_with_an_api_destination_needs_the_right_to_invoke_it(owner: Events, user: MakeUser) -> None:
+    """A role of a rule needs events:InvokeApiDestination (API destinations, EventBridge User Guide)."""
+    bus = owner.bus()
+    target = f"arn:aws:events:{REGION}:{OWNER}:api-destination/crm/11111111-2222-4333-8444-555555555555"
+    creates = allow("events:CreateSubscriber")
+    invoke = {"InvokeConfiguration": {"RoleArn": build_role(OWNER), "TargetArn": target}}
+    for right in (allow("sqs:*"), allow("events:InvokeApiDestination", resource=target.replace("crm", "other"))):
+        caller = user(creates, right)
+        assert caller.refused("create_subscriber", **caller.given(bus, **invoke)) == DENIED
+    caller = user(creates, allow("events:InvokeApiDestination", resource="*:api-destination/crm/*"))
+    caller.client.create_subscriber(**caller.given(bus, **invoke))
+
+
+@container
 def test_a_target_can_allow_the_service(owner: Events, user: MakeUser) -> None:
     """A policy of the queue can allow events.amazonaws.com for the subscriber instead of the user."""
     bus, queue = owner.bus(), owner.sqs.create()

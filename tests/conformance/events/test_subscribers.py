@@ -48,6 +48,7 @@ def test_a_subscriber_has_the_defaults(events: Events) -> None:
 TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:t"
 FUNCTION = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:f"
 SDK = "arn:aws:events:::aws-sdk:sqs:sendMessage"
+DESTINATION = f"arn:aws:events:{REGION}:{ACCOUNT}:api-destination/crm/11111111-2222-4333-8444-555555555555"
 UNSUPPORTED = "InvokeConfiguration.TargetArn: TargetArn is not a supported subscriber target"
 
 
@@ -107,6 +108,17 @@ REFUSED: list[tuple[str, Callable[[str], dict[str, Any]], str]] = [
     (GUIDE, lambda _: target(QUEUE, SqsParameters={"MessageAttributes": {"a": {"BinaryValue": "{% x %}"}}}),
      "BinaryValue of the message attribute a"),
     (CHOICE, lambda _: target(FUNCTION), "invokes no functions"),
+    (SKILL, lambda _: target(DESTINATION, LambdaParameters={}),
+     f"LambdaParameters is not supported for target {DESTINATION}. Expected HttpParameters"),
+    (SKILL, lambda _: target(DESTINATION.replace(ACCOUNT, OTHER)),
+     f"Target resource account ({OTHER}) must match the subscriber account ({ACCOUNT})"),
+    (SKILL, lambda _: target(DESTINATION[:-1]), UNSUPPORTED),
+    (SKILL, lambda _: target(DESTINATION, HttpParameters={"InvocationTimeoutSeconds": "5"}),
+     "HttpParameters.InvocationTimeoutSeconds is not supported"),
+    (MODEL, lambda _: target(DESTINATION, HttpParameters={"HeaderParameters": {"a": " " * 999 + "\n"}}),
+     "must satisfy regular expression pattern"),
+    (GUIDE, lambda _: target(DESTINATION, HttpParameters={"PathParameterValues": ["{% $f( %}"]}),
+     "InvokeConfiguration.HttpParameters.PathParameterValues is not valid JSONata"),
     (CHOICE, lambda _: {"BatchConfiguration": {"MaxBatchSize": 11}}, "MaxBatchSize must be at most 10"),
     (MODEL, lambda _: {"BatchConfiguration": {"MaxBatchSize": 501}}, "less than or equal to 500"),
     (MODEL, lambda _: {"RetryPolicy": {"MaxRetryAttempts": 186}}, "less than or equal to 185"),
@@ -159,6 +171,10 @@ def test_a_subscriber_with_an_unusual_member_is_accepted(events: Events) -> None
     events.advance(bus, days=2)
     for change in (
         target(TOPIC, SnsParameters={"Subject": "{% $events.Data.x %}"}),
+        {
+            **target(DESTINATION, HttpParameters={"HeaderParameters": {"a": "b c", "{% 'd' %}": "{% 'e' %}"}}),
+            "BatchConfiguration": {"MaxBatchSize": 500},
+        },
         target(other.replace(ACCOUNT, OTHER), EventBusV2Parameters={"Metadata": {"a": "b"}}),
         {"Type": "FIFO"},
         start(StartingPoint=NOW - timedelta(days=1), EndPoint=NOW + timedelta(days=1)),

@@ -173,6 +173,12 @@ def audit_of(database: Database, account: str, columns: str) -> list[tuple[objec
 
 HOOK = {"endpoint": "http://127.0.0.1:9/"}
 TARGET = {"queue": "q", "message": 1}
+CONNECTION = {
+    "name": "c",
+    "authorization_type": "BASIC",
+    "auth_parameters": {"BasicAuthParameters": {"Username": "max", "Password": "hunter2"}},
+}
+DESTINATION = {"name": "d", "connection": "c", "invocation_endpoint": "https://a.example/", "http_method": "POST"}
 ACTS: list[tuple[str, str, object, int]] = [
     ("POST", "queues", {"name": "q"}, 1),
     ("PATCH", "queues/q", {"attributes": {"DelaySeconds": 3}}, 1),
@@ -212,6 +218,14 @@ ACTS: list[tuple[str, str, object, int]] = [
     ("POST", "buses/b/subscribers/s/resume", None, 1),
     ("POST", "buses/b/subscribers/s/replay", {"from": "oldest"}, 1),
     ("POST", "buses/b/events", {"data": 1}, 0),
+    ("POST", "connections", CONNECTION, 1),
+    ("PATCH", "connections/c", {"description": "d"}, 1),
+    ("PATCH", "connections/c", {"description": "d"}, 0),
+    ("PATCH", "connections/c", {"auth_parameters": CONNECTION["auth_parameters"]}, 1),
+    ("POST", "api-destinations", DESTINATION, 1),
+    ("PATCH", "api-destinations/d", {"http_method": "PUT"}, 1),
+    ("DELETE", "api-destinations/d", None, 1),
+    ("DELETE", "connections/c", None, 1),
     ("POST", "events/%23/subscriptions", HOOK, 1),
     ("POST", "events/a", {"message": 1}, 0),
     ("POST", "deliveries/endpoints/pause", HOOK, 1),
@@ -305,6 +319,7 @@ def test_rows_hide_passwords_and_keep_policies(
         ("POST", "topics/t/subscriptions", {"url": secret}),
         ("POST", "events/a/subscriptions", {"endpoint": secret}),
         ("POST", "deliveries/endpoints/test", {"endpoint": secret}),
+        ("POST", "connections", CONNECTION),
         ("PATCH", "queues/q", {"attributes": {"Policy": named}}),
     ]
     for method, path, body in acts:

@@ -23,7 +23,7 @@ from penstock_web.rest.api import ROUTES
 from penstock_web.rest.application import RestApplication
 from tests.support.conformance.access_keys import SIGV4, key_ring
 from tests.support.database import Database
-from tests.support.events import build_arns, store_bus, store_webhook
+from tests.support.events import build_arns, store_bus, store_destination, store_webhook
 from tests.support.programs.penstock_service import Service
 from tests.support.web.console import ConsoleClient, build_form
 
@@ -34,7 +34,8 @@ HEAD = f"us-east-1:{ACCOUNT}"
 PATH = {
     "name": "guarded", "topic": "guarded", "id": ID, "schedule": "guarded", "mapping": ID, "user": "guarded",
     "message_id": "1", "move": ID, "subscription": ID,
-    "group": "guarded", "bus": "guarded", "subscriber": "guarded", "source": "guarded", "key": "PSTBAAAAAAAAAAAAAAAA",
+    "group": "guarded", "bus": "guarded", "subscriber": "guarded", "source": "guarded", "connection": "guarded",
+    "api_destination": "guarded", "key": "PSTBAAAAAAAAAAAAAAAA",
 }  # fmt: skip
 RESOURCES = {
     "queue": f"arn:aws:sqs:{HEAD}:guarded",
@@ -48,6 +49,7 @@ RESOURCES = {
 }
 BUS, SUBSCRIBER = build_arns(ACCOUNT, "guarded", "guarded")
 WEBHOOK = f"arn:aws:events:{HEAD}:event-sourcev2/webhook/guarded/{'0' * 25}"
+CONNECTION, DESTINATION = (f"arn:aws:events:{HEAD}:{kind}/guarded/" for kind in ("connection", "api-destination"))
 TARGET = {"queue": "q", "message": "x"}
 BODIES: dict[str, Any] = {
     "POST /queues": {"name": "guarded"},
@@ -76,9 +78,18 @@ BODIES: dict[str, Any] = {
     "POST /buses/{bus}/subscribers": {"name": "guarded", "target": "guarded"},
     "POST /buses/{bus}/subscribers/{subscriber}/replay": {"from": "oldest"},
     "POST /buses/{bus}/events": [{"data": 1}, {"source": "a", "detail_type": "b"}],
+    "POST /connections": {
+        "name": "guarded", "authorization_type": "API_KEY",
+        "auth_parameters": {"ApiKeyAuthParameters": {"ApiKeyName": "x", "ApiKeyValue": "y"}},
+    },
+    "PATCH /connections/{connection}": {"description": "d"},
+    "POST /api-destinations": {
+        "name": "guarded", "connection": "guarded", "invocation_endpoint": "https://a.example/", "http_method": "POST",
+    },
+    "PATCH /api-destinations/{api_destination}": {"description": "d"},
     "POST /keys": {"user": "guarded"},
     "PATCH /keys/{key}": {"expires_at": None},
-}
+}  # fmt: skip
 ASKED = {
     "sqs:CreateQueue": RESOURCES["queue"],
     "sns:CreateTopic": RESOURCES["topic"],
@@ -93,6 +104,10 @@ ASKED = {
     **dict.fromkeys(("events:UpdateEventBus", "events:DeleteEventBus", "events:CreateSubscriber"), BUS),
     "events:CreateEventBus": BUS.replace("0" * 25, "*"),
     **dict.fromkeys((f"events:{act}Subscriber" for act in ("Describe", "Update", "Delete")), SUBSCRIBER),
+    "events:CreateConnection": f"{CONNECTION}*",
+    "events:CreateApiDestination": f"{DESTINATION}*",
+    **{f"events:{verb}Connection": f"{CONNECTION}{ID}" for verb in ("Describe", "Update", "Delete")},
+    **{f"events:{verb}ApiDestination": f"{DESTINATION}{ID}" for verb in ("Describe", "Update", "Delete")},
     "penstock:CreateKey": RESOURCES["user"],
     "penstock:LimitKey": RESOURCES["user"],
     "penstock:RevokeKey": RESOURCES["user"],
@@ -201,6 +216,7 @@ def interfaces(shared_database: Database, shared_service: Service) -> Iterator[I
         http.post("/v1/schedules", json=new, headers=headers).raise_for_status()
         store_bus(shared_database, ACCOUNT, "guarded", "guarded")
         assert store_webhook(shared_database, BUS, "guarded") == WEBHOOK
+        store_destination(shared_database, ACCOUNT, "guarded")
         console = ConsoleClient(shared_service)
         assert console.sign_in(keys["token"]).status_code == 303
         yield Interfaces(http, console, shared_database, headers, keys)

@@ -45,6 +45,8 @@ locals {
     QUOTA_EVENT_BUSES                    = { type = "integer", default = "5", minimum = 0, maximum = 2147483647 }
     QUOTA_EVENT_SUBSCRIBERS              = { type = "integer", default = "10000", minimum = 0, maximum = 2147483647 }
     QUOTA_EVENT_SOURCES                  = { type = "integer", default = "200", minimum = 0, maximum = 2147483647 }
+    QUOTA_CONNECTIONS                    = { type = "integer", default = "3000", minimum = 0, maximum = 2147483647 }
+    QUOTA_API_DESTINATIONS               = { type = "integer", default = "3000", minimum = 0, maximum = 2147483647 }
     QUOTA_DELIVERIES                     = { type = "integer", default = "1000000", minimum = 0, maximum = 2147483647 }
     QUOTA_PLATFORM_APPLICATIONS          = { type = "integer", default = "10000", minimum = 0, maximum = 2147483647 }
     QUOTA_PLATFORM_ENDPOINTS             = { type = "integer", default = "10000000", minimum = 0, maximum = 2147483647 }

@@ -60,6 +60,16 @@ PolicyRevision = Annotated[str, Meta(min_length=1, max_length=256)]
 Parameter = Annotated[str, Meta(min_length=0, max_length=8192)]
 """A parameter of a call to a target: a literal, or one JSONata expression."""
 
+HeaderName = Annotated[
+    str, Meta(min_length=0, max_length=512, pattern=r"([!#$%&'*+\-.^_`|~0-9a-zA-Z]+|\{%[\s\S]+?%\})")
+]
+# The same texts as AWS's pattern `[ \t]*[\x20-\x7E]+([ \t]+[\x20-\x7E]+)*[ \t]*`, on which a search among many blanks
+# would not end.
+HeaderValue = Annotated[
+    str, Meta(min_length=0, max_length=2048, pattern=r"(\t*[\x20-\x7E][\t\x20-\x7E]*|\{%[\s\S]+?%\})")
+]
+QueryKey = Annotated[str, Meta(min_length=0, max_length=512, pattern=r"[^\x00-\x1F\x7F]+")]
+QueryValue = Annotated[str, Meta(min_length=0, max_length=512, pattern=r"[^\x00-\x09\x0B\x0C\x0E-\x1F\x7F]+")]
 TagKey = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"\S([\s\S]*\S)?(?![\s\S]).*")]
 TagValue = Annotated[str, Meta(min_length=0, max_length=256, pattern=r"(\S([\s\S]*\S)?)?(?![\s\S]).*")]
 Tags = Annotated[dict[TagKey, TagValue], Meta(min_length=0, max_length=200)]
@@ -186,6 +196,15 @@ class EventBusV2Parameters(RestMessage):
     deduplication_configuration: DeduplicationConfiguration | None = None
 
 
+class HttpParameters(RestMessage):
+    path_parameter_values: (
+        Annotated[list[Annotated[str, Meta(pattern=r"(?!\s*$).+")]], Meta(min_length=0, max_length=50)] | None
+    ) = None
+    header_parameters: Annotated[dict[HeaderName, HeaderValue], Meta(min_length=0, max_length=50)] | None = None
+    query_string_parameters: Annotated[dict[QueryKey, QueryValue], Meta(min_length=0, max_length=50)] | None = None
+    invocation_timeout_seconds: str | None = None
+
+
 class UpdateInvokeConfiguration(RestMessage):
     """The role and the parameters of a target.
 
@@ -198,7 +217,7 @@ class UpdateInvokeConfiguration(RestMessage):
     sns_parameters: SnsParameters | None = None
     kinesis_parameters: Unsupported = None
     step_functions_parameters: Unsupported = None
-    http_parameters: Unsupported = None
+    http_parameters: HttpParameters | None = None
     universal_target_parameters: UniversalTargetParameters | None = None
     event_bus_v2_parameters: EventBusV2Parameters | None = None
     msk_parameters: Unsupported = None

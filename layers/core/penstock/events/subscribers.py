@@ -46,7 +46,8 @@ from .targets import (
 )
 
 DELIVERED = (
-    "sqs_parameters", "sns_parameters", "event_bus_v2_parameters", "lambda_parameters", "universal_target_parameters"
+    "sqs_parameters", "sns_parameters", "event_bus_v2_parameters", "lambda_parameters", "universal_target_parameters",
+    "http_parameters",
 )  # fmt: skip
 RETRY_ATTEMPTS, EVENT_AGE_SECONDS = 5, 300  # the defaults (RetryPolicy, EventBridge API Reference)
 

@@ -1,10 +1,10 @@
 """Checks the target, the role and the dead-letter queue of a subscriber.
 
-The target is a queue, a topic, a Lambda function, another event bus, or a universal target, which calls an API action.
-AWS checks the form of the target's ARN, but not whether the target exists, and so does Penstock. Penstock refuses AWS's
-other targets, because it could never deliver to them. Sources: the texts of errors, "Amazon EventBridge event bus"
-(skill `amazon-eventbridge-event-bus` of AWS); "Universal targets for a Custom Event Bus" (EventBridge User Guide,
-https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-custom-bus-universal-targets.html).
+The target is a queue, a topic, a Lambda function, another event bus, an API destination, or a universal target, which
+calls an API action. AWS checks the form of the target's ARN, but not whether the target exists, and so does Penstock.
+Penstock refuses AWS's other targets, because it could never deliver to them. Sources: the texts of errors, "Amazon
+EventBridge event bus" (skill `amazon-eventbridge-event-bus` of AWS); "Universal targets for a Custom Event Bus"
+(EventBridge User Guide, https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-custom-bus-universal-targets.html).
 """
 
 import re
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from penstock.access.functions import find_function_refusal
+from penstock.aws.api_destination_arn import is_api_destination_arn
 from penstock.aws.arn import parse_queue_arn, read_account, read_region
 from penstock.aws.bus_arn import is_bus_arn
 from penstock.aws.function_arn import parse_function_arn
@@ -32,6 +33,7 @@ from .errors import InvalidInputException
 from .expressions.syntax import find_source
 from .shapes import (
     BatchConfiguration,
+    HttpParameters,
     LambdaParameters,
     MessageAttributeValue,
     OnFailureConfiguration,
@@ -40,8 +42,8 @@ from .shapes import (
 )
 
 SUPPORTED = (
-    "Penstock delivers to Amazon SQS queues, Amazon SNS topics, AWS Lambda functions, custom event buses and the "
-    "universal targets sqs:sendMessage, sns:publish and lambda:invoke."
+    "Penstock delivers to Amazon SQS queues, Amazon SNS topics, AWS Lambda functions, custom event buses, API "
+    "destinations and the universal targets sqs:sendMessage, sns:publish and lambda:invoke."
 )
 DEFAULT_BATCH_SIZE = 10
 MAX_FUNCTION_SECONDS = 30
@@ -77,6 +79,7 @@ KINDS = (
     TargetKind(parse_function_arn, "lambda_parameters", 500, None),
     TargetKind(is_bus_arn, "event_bus_v2_parameters", 100, ("events", "PutEvents"), is_regional=False),
     TargetKind(lambda arn: is_universal(arn, "events"), "universal_target_parameters", 500, None, is_regional=False),
+    TargetKind(is_api_destination_arn, "http_parameters", 500, ("events", "InvokeApiDestination")),
 )
 
 
@@ -140,6 +143,8 @@ def check_parameters(invoke: UpdateInvokeConfiguration, arn: str, kind: TargetKi
         _check_function(invoke.lambda_parameters)
     if kind.block == "universal_target_parameters":
         _check_universal(invoke.universal_target_parameters, arn, context)
+    if invoke.http_parameters is not None:
+        _check_http(invoke.http_parameters)
     for parameters in (invoke.sqs_parameters, invoke.sns_parameters):
         if parameters is not None:
             _check_attributes(parameters.message_attributes)
@@ -218,6 +223,11 @@ def find_right(
     is_expression = find_source(parameters.input) is not None
     resource = None if is_expression else _read_call(action, parameters.input, context).arn
     return Right(action.service, UNIVERSAL_RIGHTS[action], resource)
+
+
+def _check_http(parameters: HttpParameters) -> None:
+    if parameters.invocation_timeout_seconds is not None:
+        raise InvalidInputException("HttpParameters.InvocationTimeoutSeconds is not supported for API destinations.")
 
 
 def _check_attributes(attributes: dict[str, MessageAttributeValue] | None) -> None:

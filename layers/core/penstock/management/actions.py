@@ -17,4 +17,17 @@ OWN_ACTIONS: Final = frozenset(
     )
 )  # fmt: skip
 """Penstock's own actions. docs/operate/policies.md lists them."""
-KNOWN_ACTIONS: Final = OWN_ACTIONS | {f"{action.service}:{action.name}" for action in (*ACTIONS, *MAPPING_ACTIONS)}
+API_DESTINATION_ACTIONS: Final = frozenset(
+    f"events:{name}"
+    for name in (
+        "CreateApiDestination", "CreateConnection", "DeleteApiDestination", "DeleteConnection",
+        "DescribeApiDestination", "DescribeConnection", "InvokeApiDestination", "ListApiDestinations",
+        "ListConnections", "UpdateApiDestination", "UpdateConnection",
+    )
+)  # fmt: skip
+"""AWS's actions of the classic EventBridge API that only the REST API offers, and the right to a target."""
+KNOWN_ACTIONS: Final = (
+    OWN_ACTIONS
+    | API_DESTINATION_ACTIONS
+    | {f"{action.service}:{action.name}" for action in (*ACTIONS, *MAPPING_ACTIONS)}
+)

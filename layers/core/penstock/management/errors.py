@@ -111,6 +111,32 @@ class SubscriberNotFound(ObjectNotFound):
         return cls(f"Subscriber '{name}' does not exist")
 
 
+class ConnectionNotFound(ObjectNotFound):
+    @classmethod
+    def named(cls, name: str) -> "ConnectionNotFound":
+        """Returns the error for a connection of this name."""
+        return cls(f"Connection '{name}' does not exist")
+
+
+class ConnectionConflict(ManagementError):  # noqa: N818 - called as the response is
+    """The name is taken, or an API destination uses the connection."""
+
+    status = 409
+
+
+class ApiDestinationNotFound(ObjectNotFound):
+    @classmethod
+    def named(cls, name: str) -> "ApiDestinationNotFound":
+        """Returns the error for an API destination of this name."""
+        return cls(f"API destination '{name}' does not exist")
+
+
+class ApiDestinationConflict(ManagementError):  # noqa: N818 - called as the response is
+    """The name is taken."""
+
+    status = 409
+
+
 class UserNotFound(ObjectNotFound):
     default_message = "The user does not exist."
 

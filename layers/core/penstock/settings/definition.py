@@ -168,6 +168,12 @@ class Settings:
     quota_event_sources = Setting(200, unit="event sources", minimum=0, help="The maximum number of event sources in "
         "an account, as on AWS. On AWS, the limit applies to a region. The next request fails with "
         "`LimitExceededException`. 0 means no limit.")
+    quota_connections = Setting(3_000, unit="connections", minimum=0, help="The maximum number of connections of API "
+        "destinations in an account, as on AWS. On AWS, the limit applies to a region. The next request fails with "
+        "429. 0 means no limit.")
+    quota_api_destinations = Setting(3_000, unit="API destinations", minimum=0, help="The maximum number of API "
+        "destinations in an account, as on AWS. On AWS, the limit applies to a region. The next request fails with "
+        "429. 0 means no limit.")
     quota_deliveries = Setting(1_000_000, unit="deliveries", minimum=0, help="The approximate maximum number of an "
         "account's waiting deliveries. The same limit applies to the waiting messages of each protocol for the gateway "
         "or the mail server. Further publishes fail with `Throttled`. 0 means no limit.")

@@ -20,6 +20,7 @@ from penstock.environment import Environment, build_worker_environment
 from penstock.events.delivery.outcomes import STORE_SECONDS, Outcomes
 from penstock.events.delivery.sending import Sending
 from penstock.events.delivery.step import EventStep, Subscribers
+from penstock.events.delivery.tokens import Tokens
 from penstock.observing.observer import NO_OBSERVER, Observer
 from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statement import Row
@@ -56,6 +57,7 @@ class EventDeliverer:
         self._changed = Event()
         self._subscribers = Subscribers()
         self._outcomes = Outcomes()
+        self._tokens = Tokens()
         self._environment: Environment | None = None
         self.wait_ms: int | None = None
         """The number of milliseconds until a retry is due, after an idle run, or None if no event waits for a retry.
@@ -70,7 +72,7 @@ class EventDeliverer:
         open calls. Raises psycopg.Error, but earlier steps remain committed."""
         counts = Counter(dict.fromkeys(OUTCOMES, 0))
         calls = TransactionExecutor(connection)
-        sending = Sending(settings, self._changed)
+        sending = Sending(settings, self._changed, self._tokens)
         environment = self._get_environment(settings)
         step = EventStep(connection, environment, self._subscribers, counts, self._outcomes)
         replays = ReplayStep(connection, environment, counts)

@@ -20,7 +20,9 @@ from penstock_web.routing.runner import Api, RunOperation
 from . import (
     access,
     alerts,
+    api_destinations,
     buses,
+    connections,
     deliveries,
     events,
     mappings,
@@ -49,6 +51,8 @@ ROUTES: Final[tuple[Routes, ...]] = (
     events.routes,
     buses.routes,
     webhooks.routes,
+    connections.routes,
+    api_destinations.routes,
     topics.routes,
     access.routes,
     transactions.routes,

@@ -26,6 +26,19 @@ SCHEDULE = {
     "overlap": "skip", "status": "paused", "target": {"queue": "q", **MESSAGE},
 }  # fmt: skip
 MOVE = "00000000-0000-4000-8000-000000000000"
+CONNECTION = {
+    "authorization_type": "API_KEY", "description": "d",
+    "auth_parameters": {
+        "ApiKeyAuthParameters": {"ApiKeyName": "n", "ApiKeyValue": "v"},
+        "InvocationHttpParameters": {"BodyParameters": [{"Key": "k", "Value": "v"}]},
+    },
+}  # fmt: skip
+DESTINATION = {
+    "connection": "c",
+    "invocation_endpoint": "https://a.example/",
+    "http_method": "POST",
+    "description": "d",
+}
 DELETABLE, BINDING = "/queues/{other}", "/events/{key}/subscriptions"
 TIMES = "from={2026-01-01T00:00:00Z}&to={2026-01-02T00:00:00Z}"
 
@@ -127,6 +140,16 @@ REQUESTS: list[tuple[str, str, Any]] = [
         {"data": {"a": "b"}, "metadata": {"k": "v"}, "group_id": "g", "deduplication_id": "d"},
         {"source": "s", "detail_type": "d", "detail": {"a": "b"}, "resources": ["r"], "time": "2026-01-01T00:00:00Z"},
     ]),
+    ("POST", "/connections", {**CONNECTION, "name": "new"}),
+    ("GET", "/connections?next={x}", None),
+    ("GET", "/connections/{c}", None),
+    ("PATCH", "/connections/{c}", CONNECTION),
+    ("POST", "/api-destinations", {**DESTINATION, "name": "new"}),
+    ("GET", "/api-destinations?next={x}", None),
+    ("GET", "/api-destinations/{d}", None),
+    ("PATCH", "/api-destinations/{d}", DESTINATION),
+    ("DELETE", "/api-destinations/{d}", None),
+    ("DELETE", "/connections/{c}", None),
     *ACCESS,
     ("GET", "/schedules?queue={q}&topic={bound}&status={active}&next={x}", None),
     *(

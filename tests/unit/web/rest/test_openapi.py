@@ -201,6 +201,16 @@ POST /buses/{bus}/subscribers/{subscriber}/replay: operation: events:UpdateSubsc
 GET /buses/{bus}/events: operation: penstock:ReplayEvents
 POST /buses/{bus}/events: operation: events:PutEvents events:PutRawEvents
 GET /event-sources/{source}/secret: operation: penstock:ReadWebhookSecret
+POST /connections: operation: events:CreateConnection
+GET /connections: account: events:ListConnections
+GET /connections/{connection}: operation: events:DescribeConnection
+PATCH /connections/{connection}: operation: events:UpdateConnection
+DELETE /connections/{connection}: operation: events:DeleteConnection
+POST /api-destinations: operation: events:CreateApiDestination
+GET /api-destinations: account: events:ListApiDestinations
+GET /api-destinations/{api_destination}: operation: events:DescribeApiDestination
+PATCH /api-destinations/{api_destination}: operation: events:UpdateApiDestination
+DELETE /api-destinations/{api_destination}: operation: events:DeleteApiDestination
 POST /topics: operation: sns:CreateTopic
 GET /topics: account: sns:ListTopics
 GET /topics/{topic}: topic: sns:GetTopicAttributes sns:ListTagsForResource

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
+from penstock.postgres.statements.api_destinations import TurnsRow
 from penstock.postgres.statements.event_delivery import EventRetryRow
 
 from .event import Event
@@ -28,14 +29,24 @@ ItemT = TypeVar("ItemT")
 Outcome = tuple[EventRetryRow, Shipment, Refusal | None]
 
 
+class Destination(NamedTuple):
+    """An API destination, and when the worker may send the requests of a batch. `next_turn_at` is a time of
+    `monotonic`. The events have no turn if `requests` is smaller than their number of requests."""
+
+    row: TurnsRow
+    next_turn_at: float
+    requests: int
+
+
 class Batch(NamedTuple):
     """Events of one subscriber in the order of their publication. `events` has the events of the rows that the bus
-    still retains."""
+    still retains. `destination` is None for other targets, and for an API destination that does not exist."""
 
     subscriber: Subscriber
     lease: UUID
     rows: list[EventRetryRow]
     events: list[Event]
+    destination: Destination | None = None
 
     @property
     def bytes(self) -> int:

@@ -28,7 +28,8 @@ from penstock.universal_calls import InvokeRequest, build_payload, read_call
 
 from .batches import SENDING_SECONDS, UNSENT, Batch
 from .event import Event
-from .subscriber import INTERNAL_ERROR, NOT_TRANSFORMED, Refusal, Shipment, Subscriber
+from .payloads import Payload, build_payloads, join, list_ready, split_payloads
+from .subscriber import INTERNAL_ERROR, NOT_TRANSFORMED, Refusal, Subscriber
 from .transformation import Transformation
 
 KEPT_BYTES: Final = 1_048_576
@@ -39,7 +40,6 @@ MAX_PAYLOADS: Final[dict[InvocationType, int]] = {"RequestResponse": 6 << 20, "E
 """The most bytes of an invocation ("Lambda quotas", https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html).
 A batch with more bytes becomes several invocations."""
 CODES: Final = {403: "ACCESS_DENIED", 404: "RESOURCE_NOT_FOUND", 413: "REQUEST_TOO_LARGE", 429: "THROTTLING"}
-NOT_TEXT: Final = Refusal("INPUT_TRANSFORMATION_FAILURE", "The payload is not UTF-8.")
 UNREACHED: Final = Refusal(INTERNAL_ERROR, "Lambda cannot be reached.")
 REPORTED: Final = Refusal("PARTIAL_BATCH_FAILURE", "The function reported the event in batchItemFailures.")
 
@@ -64,19 +64,14 @@ class FunctionBatches:
         if batch.subscriber.action is not None:
             return await self._call_action(batch)
         ends = asyncio.get_running_loop().time() + SENDING_SECONDS
-        texts = await self._build_texts(batch)
-        found: list[Refusal | None] = [text if isinstance(text, Refusal) else UNSENT for text in texts]
+        payloads = await build_payloads(self._transformation, batch)
+        found: list[Refusal | None] = [each if isinstance(each, Refusal) else UNSENT for each in payloads]
+        texts = [each.text if isinstance(each, Payload) else "" for each in payloads]
         kind = read_kind(batch.subscriber)
-        for places in split_payloads(texts, MAX_PAYLOADS[kind]):
-            stopped = {
-                event.group_key
-                for event, refusal in zip(batch.events, found, strict=True)
-                if batch.subscriber.is_fifo and refusal is not None and refusal is not UNSENT
-            } - {None}
-            ready = [place for place in places if batch.events[place].group_key not in stopped]
+        for places in split_payloads(payloads, MAX_PAYLOADS[kind]):
+            ready = list_ready(batch, places, found)
             if ready and asyncio.get_running_loop().time() < ends:
-                given = [str(texts[place]) for place in ready]
-                payload = given[0] if batch.subscriber.batch_size == 1 else f"[{','.join(given)}]"
+                payload = join([texts[place] for place in ready], batch)
                 function, chosen = find_function(batch.subscriber), [batch.events[place] for place in ready]
                 refusals = await self._invoke(batch.subscriber, function, payload.encode(), kind, chosen)
                 for place, refusal in zip(ready, refusals, strict=True):
@@ -100,12 +95,6 @@ class FunctionBatches:
         if refusal is not None:
             return [Refusal("ACCESS_DENIED", refusal)] * len(batch.events)
         return await self._invoke(batch.subscriber, function, payload, call.request.invocation_type, batch.events)
-
-    async def _build_texts(self, batch: Batch) -> list[str | Refusal]:
-        shipments, failed = [Shipment(batch.subscriber, event) for event in batch.events], dict[int, Refusal]()
-        if batch.subscriber.sources:
-            shipments, failed = await asyncio.to_thread(self._transformation.transform, shipments, ())
-        return [failed.get(place) or _build_text(shipment) for place, shipment in enumerate(shipments)]
 
     async def _invoke(
         self,
@@ -187,27 +176,3 @@ def find_function(subscriber: Subscriber) -> FunctionArn | None:
 def read_kind(subscriber: Subscriber) -> InvocationType:
     """Returns Lambda's name of the InvocationType. EVENT is the default (our choice)."""
     return "RequestResponse" if subscriber.parameters.get("InvocationType") == "REQUEST_RESPONSE" else "Event"
-
-
-def split_payloads(texts: Sequence[str | Refusal], most: int) -> list[list[int]]:
-    """Returns the places of the texts by payload, without refusals. A payload has at most `most` bytes if it has more
-    than one text."""
-    parts: list[list[int]] = [[]]
-    size = 2
-    for place, text in enumerate(texts):
-        if isinstance(text, Refusal):
-            continue
-        length = len(text.encode()) + 1
-        if parts[-1] and size + length > most:
-            parts.append([])
-            size = 2
-        parts[-1].append(place)
-        size += length
-    return [part for part in parts if part]
-
-
-def _build_text(shipment: Shipment) -> str | Refusal:
-    try:
-        return shipment.subscriber.build_json(shipment.event)
-    except UnicodeDecodeError:
-        return NOT_TEXT

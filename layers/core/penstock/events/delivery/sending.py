@@ -10,8 +10,11 @@ from typing import Final
 from penstock.settings import Settings
 
 from .batches import UNSENT, Batch, BatchCarrier, Finished
+from .destinations import DestinationBatches
 from .functions import FunctionBatches
 from .step import EventStep
+from .tokens import Tokens
+from .turns import HTTP
 
 MAX_BATCHES: Final = 50
 """The most batches that a process sends at the same time."""
@@ -23,11 +26,13 @@ _log = logging.getLogger(__name__)
 
 
 class Sending:
-    """The batches that a run sends. `changed` is set when a batch ends. The thread starts with the first batch."""
+    """The batches that a run sends. `changed` is set when a batch ends. The thread starts with the first batch.
+    `tokens` are those of the process."""
 
-    def __init__(self, settings: Settings, changed: threading.Event) -> None:
+    def __init__(self, settings: Settings, changed: threading.Event, tokens: Tokens) -> None:
         self._settings = settings
         self._changed = changed
+        self._tokens = tokens
         self._open: dict[int, Batch] = {}
         self._finished: list[Finished] = []
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -35,6 +40,8 @@ class Sending:
         self._carriers: Mapping[str, BatchCarrier] = {}
         self.kinds: list[str] = ["lambda"] if settings.queue_lambda_endpoint else []
         """The carriers that this process has (queue.event_subscriber.carrier)."""
+        if settings.queue_http_delivery_enabled and settings.queue_encryption_key:
+            self.kinds.append(HTTP)
 
     @property
     def is_open(self) -> bool:
@@ -81,9 +88,15 @@ class Sending:
             loop.run_until_complete(self._end())
             loop.close()
 
+    def _build_carriers(self) -> dict[str, BatchCarrier]:
+        carriers: dict[str, BatchCarrier] = {"lambda": FunctionBatches(self._settings)}
+        if HTTP in self.kinds:
+            carriers[HTTP] = DestinationBatches(self._settings, self._tokens)
+        return carriers
+
     async def _send(self, batch: Batch) -> None:
         if not self._carriers:
-            self._carriers = {"lambda": FunctionBatches(self._settings)}
+            self._carriers = self._build_carriers()
         try:
             refusals = await self._carriers[batch.subscriber.carrier or ""].carry(batch)
         except Exception as error:  # noqa: BLE001 - the run waits for the end of every batch

@@ -38,6 +38,7 @@ from .subscriber import HELD, INTERNAL_ERROR, Refusal, Shipment, Subscriber, cho
 from .targets import Targets
 from .transformation import POSTPONED, Transformation
 from .transformation import STEP_SECONDS as EXPRESSION_SECONDS
+from .turns import take_turns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -151,11 +152,12 @@ class EventStep:
         for row in rows:
             if row.subscriber_id in known:
                 found.setdefault(row.subscriber_id, []).append(row)
-        return [
+        batches = [
             Batch(known[number], lease, part, [read_event(row) for row in part if row.data is not None])
             for number, listed in found.items()
             for part in split(listed, known[number].batch_size)
         ]
+        return take_turns(batches, self._calls)
 
     def settle_batches(self, finished: Sequence[Finished]) -> None:
         """Stores what became of batches, except of events whose lease was over."""

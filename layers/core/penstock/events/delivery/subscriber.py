@@ -24,7 +24,8 @@ MAX_ERROR: Final = 1024
 """The most characters of an error in a record of a failed delivery ("errorMessage", EventBridge User Guide)."""
 INTERNAL_ERROR: Final = "INTERNAL_SERVER_ERROR"
 PARAMETERS: Final = (
-    "SqsParameters", "SnsParameters", "EventBusV2Parameters", "LambdaParameters", "UniversalTargetParameters"
+    "SqsParameters", "SnsParameters", "EventBusV2Parameters", "LambdaParameters", "UniversalTargetParameters",
+    "HttpParameters",
 )  # fmt: skip
 LOOP_DETECTED: Final = "LOOP_DETECTED"
 """The errorCode of an event that has passed its target before. No attempt follows."""

@@ -49,6 +49,8 @@ def fill_in(value: object, results: Mapping[str, str | None], name: str = "") ->
     if isinstance(value, str):
         source = None if name in _LITERALS else find_source(value)
         return value if source is None else _read_text(results[source], name)
+    if isinstance(value, list):
+        return [fill_in(member, results, name) for member in value]
     if not isinstance(value, Mapping):
         return value
     filled: dict[str, object] = {}
