@@ -1,8 +1,9 @@
 -- queue.next_event_work: returns buses that have events to deliver, and archives of topics that have replays, at most
 -- p_limit each. `wait_ms` is the milliseconds until the next retry, or a second if an open transaction can have
 -- published events. `batches` is true if an event for a target outside the database is due, and one of p_carriers can
--- send it (claim_event_batches). An event for an API destination is due at the destination's next turn. `has_bus` is false if the installation has no bus and no archive. If no bus and no
--- archive has work, registers the process p_watcher for a notification of the next publication (watch_for_work).
+-- send it (claim_event_batches). An event for an API destination is due at the next turn of the destination. `has_bus`
+-- is false if the installation has no bus and no archive. If no bus and no archive has work, registers the process
+-- p_watcher for a notification of the next publication (watch_for_work).
 create or replace function queue.next_event_work(
     p_watcher uuid, p_limit int, p_carriers text[], out buses bigint[], out archives bigint[], out wait_ms int,
     out batches boolean, out has_bus boolean)

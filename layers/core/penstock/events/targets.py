@@ -145,11 +145,7 @@ def check_parameters(invoke: UpdateInvokeConfiguration, arn: str, kind: TargetKi
         _check_universal(invoke.universal_target_parameters, arn, context)
     if invoke.http_parameters is not None:
         _check_http(invoke.http_parameters)
-    for parameters in (invoke.sqs_parameters, invoke.sns_parameters):
-        if parameters is not None:
-            _check_attributes(parameters.message_attributes)
-    if invoke.sqs_parameters is not None:
-        _check_attributes(invoke.sqs_parameters.message_system_attributes)
+    _check_messages(invoke)
 
 
 def _check_function(parameters: LambdaParameters) -> None:
@@ -228,6 +224,14 @@ def find_right(
 def _check_http(parameters: HttpParameters) -> None:
     if parameters.invocation_timeout_seconds is not None:
         raise InvalidInputException("HttpParameters.InvocationTimeoutSeconds is not supported for API destinations.")
+
+
+def _check_messages(invoke: UpdateInvokeConfiguration) -> None:
+    for parameters in (invoke.sqs_parameters, invoke.sns_parameters):
+        if parameters is not None:
+            _check_attributes(parameters.message_attributes)
+    if invoke.sqs_parameters is not None:
+        _check_attributes(invoke.sqs_parameters.message_system_attributes)
 
 
 def _check_attributes(attributes: dict[str, MessageAttributeValue] | None) -> None:

@@ -28,7 +28,7 @@ MODULES: Final = {
     "Access": ("keys", "users", "roles"),
     "Queues": ("status", "ui", "top", "watch", "queues", "dead_letters"),
     "Topics and webhooks": ("topics", "webhooks", "deliveries"),
-    "Event buses": ("buses",),
+    "Event buses": ("buses", "api_destinations"),
     "Schedules": ("schedules",),
     "Functions": ("mappings",),
     "A file of all": ("manifest", "init"),

@@ -3,6 +3,7 @@
 Sources: CreateConnection, UpdateConnection, CreateApiDestination (EventBridge API Reference).
 """
 
+import io
 import json
 from base64 import b64encode
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import httpx
 import psycopg
 import pytest
 
+from penstock_web.cli import main
 from tests.support.database import Database
 from tests.support.http_endpoint import HttpEndpoint, serve_http
 from tests.support.programs.penstock_service import Service, running_service
@@ -220,3 +222,25 @@ def test_an_event_of_an_sdk_reaches_the_endpoint(service: Service, http: httpx.C
     assert [request.path for request in endpoint.requests] == [f"/customers/c{n}" for n in range(3)]
     assert {request.headers["x-api-key"] for request in endpoint.requests} == {"k1"}
     assert [request.payload["detail"]["customer"] for request in endpoint.requests] == ["c0", "c1", "c2"]
+
+
+def test_the_commands(
+    service: Service, http: httpx.Client, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*arguments: str) -> str:
+        assert main([*arguments, "--endpoint", service.url]) == 0
+        return capsys.readouterr().out
+
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(json.dumps(BASIC).encode())))
+    assert run("connections", "put", "cli", "--type", "BASIC", "--parameters", "-").startswith("cli: created, arn:")
+    assert run("connections", "put", "cli", "--description", "text") == "cli: changed\n"
+    made = run("api-destinations", "put", "cli", "--connection", "cli", "--url", "https://a.example/", "--rate", "7")
+    assert made == f"cli: created, {http.get('/v1/api-destinations/cli').json()['arn']}\n"
+    assert run("api-destinations", "put", "cli", "--method", "PUT") == "cli: changed\n"
+    shown = json.loads(run("api-destinations", "show", "cli", "--json"))
+    assert (shown["http_method"], shown["invocation_rate_limit_per_second"]) == ("PUT", 7)
+    assert "geheim" not in run("connections", "show", "cli")
+    for kind in ("connections", "api-destinations"):
+        assert "cli" in run(kind, "list")
+    for kind in ("api-destinations", "connections"):
+        assert run(kind, "delete", "cli", "--yes") == "deleted cli\n"
