@@ -35,8 +35,8 @@ where d.account_id = p_account_id and d.region = p_region and (p_name is null or
 order by d.name limit p_limit
 $$;
 
--- queue.change_api_destination: changes an API destination. A member of p_fields (create_api_destination) that is absent
--- stays unchanged. `changed` is false if the API destination does not exist. `error` is ConnectionNotFound.
+-- queue.change_api_destination: changes an API destination. A member of p_fields (create_api_destination) that is
+-- absent stays unchanged. `changed` is false if the API destination does not exist. `error` is ConnectionNotFound.
 create or replace function queue.change_api_destination(p_arn text, p_fields jsonb)
 returns table (changed boolean, error text)
 language plpgsql as $$
@@ -68,8 +68,8 @@ end $$;
 -- destination. Returns the first turn as the milliseconds from now, the milliseconds between two turns, and what the
 -- requests need. Returns no row for an API destination that does not exist.
 --   `p_arns` are different API destinations, and `p_turns` the numbers of their requests.
--- A worker that does not use a turn loses it. Locks the API destinations in the order of their ARNs until the end of the
--- transaction.
+-- A worker that does not use a turn loses it. Locks the API destinations in the order of their ARNs until the end of
+-- the transaction.
 create or replace function queue.take_api_destination_turns(p_arns text[], p_turns int[])
 returns table (arn text, account_id text, invocation_endpoint text, http_method text, connection_arn text,
     sealed_parameters bytea, revision timestamptz, wait_ms double precision, pause_ms double precision)
