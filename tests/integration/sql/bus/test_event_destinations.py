@@ -6,7 +6,9 @@ InvocationHttpParameters, HttpParameters (EventBridge API Reference); RFC 6749; 
 """
 
 import json
+import re
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Iterator
 from threading import Lock
 from typing import Any
@@ -29,6 +31,7 @@ HEAD = f"arn:aws:events:{REGION}:{ACCOUNT}"
 CONNECTION = f"{HEAD}:connection/c/00000000-0000-4000-8000-000000000000"
 TARGET = f"{HEAD}:api-destination/d/00000000-0000-4000-8000-000000000001"
 BASIC = {"BasicAuthParameters": {"Username": "max", "Password": "geheim"}}
+ONE_ATTEMPT = {"MaxRetryAttempts": 0, "MaxEventAgeInSeconds": 60}
 API_KEY = {"ApiKeyAuthParameters": {"ApiKeyName": "x-key", "ApiKeyValue": "k1"}}
 
 
@@ -61,10 +64,16 @@ def add_destination(db: Connection, url: str, auth: Any = BASIC, method: str = "
 
 
 def run(db: Connection, deliverer: EventDeliverer | None = None, /, *, key: str = KEY, **expected: int) -> None:
-    """Runs the worker until no bus has work and no request is open, and checks what it did."""
+    """Runs the worker until no bus has work and no request is open, and checks what it did. On a busy machine, the time
+    for expressions can be over, and the worker puts events off. Then runs it again."""
     settings = Settings.read({**SETTINGS, "QUEUE_ENCRYPTION_KEY": key})
-    counts = (deliverer or EventDeliverer()).run_once(settings, db)
-    assert {name: count for name, count in counts.items() if count and name != "sequenced"} == expected
+    used, counts = deliverer or EventDeliverer(), Counter[str]()
+    for _ in range(20):
+        counts.update(used.run_once(settings, db))
+        if counts["delivered"] + counts["failed"] >= sum(expected.values()):
+            break
+        expire_pauses(db)
+    assert {name: counts[name] for name in ("delivered", "failed") if counts[name]} == expected
 
 
 def codes(db: Connection) -> list[str | None]:
@@ -115,16 +124,15 @@ def test_parameters_of_the_subscriber_and_the_connection(db: Connection, endpoin
         "HeaderParameters": {"X-Both": "subscriber", "Content-Type": "application/x; a=b"},
         "QueryStringParameters": {"both": "s", "q": "{% $events.Data.id & '&' %}"},
     }
-    subscribe(db, TARGET, BatchConfiguration=size(1), parameters=parameters)
+    subscribe(db, TARGET, BatchConfiguration=size(1), parameters=parameters, RetryPolicy=ONE_ATTEMPT)
     put(db, BUS, '{"id": "7"}', "[]", "{}")
-    run(db, delivered=1)
+    run(db, delivered=1, failed=2)  # two events have no id
     (request,) = endpoint.requests
     path, _, query = request.path.partition("?")
     assert path == "/a/7/b/literal%2F%C3%BC"
     assert parse_qs(query) == {"x": ["*"], "both": ["of connection"], "q": ["7&"]}
     assert (request.headers["x-both"], request.headers["content-type"]) == ("connection", "application/x; a=b")
     assert request.payload == {"id": "7", "added": 'a"b'}
-    assert codes(db) == ["INPUT_TRANSFORMATION_FAILURE"] * 2  # two events have no id
 
 
 def test_events_with_different_parameters_have_requests_of_their_own(db: Connection, endpoint: HttpEndpoint) -> None:
@@ -132,7 +140,8 @@ def test_events_with_different_parameters_have_requests_of_their_own(db: Connect
     subscribe(db, TARGET, parameters={"PathParameterValues": ["{% $string($events.Data) %}"]})
     put(db, BUS, "1", "1", "2")
     run(db, delivered=3)
-    assert [(request.path, request.payload) for request in endpoint.requests] == [("/1", [1, 1]), ("/2", [2])]
+    sent = [(request.path, each) for request in endpoint.requests for each in request.payload]
+    assert sent == [("/1", 1), ("/1", 1), ("/2", 2)]
 
 
 FORBIDDEN = "A header has a character that is not allowed."
@@ -145,13 +154,17 @@ NO_REQUESTS: list[tuple[dict[str, object], str]] = [
 
 
 def test_parameters_that_make_no_request_are_a_failure(db: Connection, endpoint: HttpEndpoint) -> None:
+    failures = create(db, "failures")
     add_destination(db, f"{endpoint.url}/*")
     for number, (parameters, _) in enumerate(NO_REQUESTS):
-        subscribe(db, TARGET, f"s{number}", parameters=parameters)
+        subscribe(
+            db, TARGET, f"s{number}", parameters=parameters, RetryPolicy=ONE_ATTEMPT,
+            OnFailureConfiguration={"Arn": failures},
+        )  # fmt: skip
     put(db, BUS, "1")
-    run(db)
-    rows = db.execute("select error_code, error_message from queue.event_retry order by subscriber_id").fetchall()
-    assert rows == [("CUSTOMER_VALIDATION", text) for _, text in NO_REQUESTS]
+    run(db, failed=len(NO_REQUESTS))
+    found = [(record["errorCode"], record["errorMessage"]) for record in map(json.loads, take(db, failures))]
+    assert sorted(found) == sorted(("CUSTOMER_VALIDATION", text) for _, text in NO_REQUESTS)
     assert endpoint.requests == []
 
 
@@ -190,35 +203,39 @@ STATUSES = [
 
 
 def test_the_status_decides(db: Connection, endpoint: HttpEndpoint) -> None:
+    failures = create(db, "failures")
     add_destination(db, f"{endpoint.url}/*")
     for status, _ in STATUSES:
-        subscribe(db, TARGET, f"s{status}", parameters={"PathParameterValues": [str(status)]})
+        subscribe(
+            db, TARGET, f"s{status}", parameters={"PathParameterValues": [str(status)]},
+            RetryPolicy=ONE_ATTEMPT, OnFailureConfiguration={"Arn": failures},
+        )  # fmt: skip
     endpoint.answer = lambda request: Answer(int(request.path[1:]))
     put(db, BUS, "1", "2")
-    run(db, delivered=2)
-    rows = db.execute("select error_code from queue.event_retry order by subscriber_id, number").fetchall()
-    assert [row[0] for row in rows] == [code for _, code in STATUSES if code is not None for _ in range(2)]
+    refused = [(str(status), code) for status, code in STATUSES if code is not None]
+    run(db, delivered=2, failed=2 * len(refused))
+    records = [json.loads(body) for body in take(db, failures)]
+    found = [(re.sub(r".*/s(\d+)/.*", r"\1", each["subscriberArn"]), each["errorCode"]) for each in records]
+    assert sorted(found) == sorted(2 * refused)
     assert len(endpoint.requests) == len(STATUSES)
 
 
 def test_retries_end_in_the_failure_queue(db: Connection, endpoint: HttpEndpoint) -> None:
     failures = create(db, "failures")
     add_destination(db, endpoint.url)
-    subscribe(
-        db, TARGET, OnFailureConfiguration={"Arn": failures},
-        RetryPolicy={"MaxRetryAttempts": 1, "MaxEventAgeInSeconds": 300},
-    )  # fmt: skip
+    policy = {"MaxRetryAttempts": 1, "MaxEventAgeInSeconds": 300}
+    subscribe(db, TARGET, OnFailureConfiguration={"Arn": failures}, RetryPolicy=policy)
     endpoint.answer = lambda _: Answer(500)
     put(db, BUS, "1")
-    run(db)
-    expire_pauses(db)
-    run(db, failed=1)
+    for _ in range(2):
+        EventDeliverer().run_once(Settings.read(SETTINGS), db)
+        expire_pauses(db)
     (record,) = [json.loads(body) for body in take(db, failures)]
     assert (record["errorCode"], record["errorMessage"]) == (
         "INVOCATION_DEPENDENCY_INTERNAL",
         "The endpoint has answered 500.",
     )
-    assert (record["targetArn"], record["retryAttempts"]) == (TARGET, 1)
+    assert (record["targetArn"], record["retryAttempts"], len(endpoint.requests)) == (TARGET, 1, 2)
 
 
 def test_the_order_of_a_group_holds(db: Connection, endpoint: HttpEndpoint) -> None:
@@ -229,6 +246,7 @@ def test_the_order_of_a_group_holds(db: Connection, endpoint: HttpEndpoint) -> N
     endpoint.answer = lambda request: Answer(500 if refused & set(request.payload) else 200)
     put(db, BUS, '"b1"', '"b2"', '"a1"', '"a2"', groups=["b", "b", "a", "a"])
     run(db, delivered=2)
+    db.execute("update queue.event_retry set due_at = due_at + interval '30 minutes' where due_at < 'infinity'")
     refused.clear()
     put(db, BUS, '"a3"', '"b3"', groups=["a", "b"])
     run(db, delivered=1)
@@ -241,12 +259,12 @@ def test_the_order_of_a_group_holds(db: Connection, endpoint: HttpEndpoint) -> N
 
 def test_an_event_before_a_failed_expression_of_its_group_arrives(db: Connection, endpoint: HttpEndpoint) -> None:
     add_destination(db, f"{endpoint.url}/*")
-    subscribe(db, TARGET, parameters={"PathParameterValues": ["{% $events.Data.id %}"]})
+    parameters: dict[str, object] = {"PathParameterValues": ["{% $events.Data.id %}"]}
+    subscribe(db, TARGET, parameters=parameters, RetryPolicy=ONE_ATTEMPT)
     db.execute("update queue.event_subscriber set type = 'FIFO'")
     put(db, BUS, '{"id": "1"}', "{}", '{"id": "3"}', groups=["g", "g", "g"])
-    run(db, delivered=1)
-    assert [request.path for request in endpoint.requests] == ["/1"]
-    assert sorted(codes(db), key=str) == ["INPUT_TRANSFORMATION_FAILURE", None]
+    run(db, delivered=2, failed=1)
+    assert [request.path for request in endpoint.requests] == ["/1", "/3"]
 
 
 def test_an_endpoint_that_cannot_be_reached(db: Connection, endpoint: HttpEndpoint) -> None:
@@ -279,7 +297,7 @@ def test_a_destination_that_does_not_exist(db: Connection, endpoint: HttpEndpoin
 
 def test_a_worker_without_the_key_leaves_the_events_to_others(db: Connection, endpoint: HttpEndpoint) -> None:
     add_destination(db, endpoint.url)
-    subscribe(db, TARGET, RetryPolicy={"MaxRetryAttempts": 0, "MaxEventAgeInSeconds": 60})
+    subscribe(db, TARGET, RetryPolicy=ONE_ATTEMPT)
     put(db, BUS, "1")
     run(db, key="")
     assert codes(db) == [None]
@@ -384,32 +402,36 @@ def test_an_authorization_without_a_token_is_a_failure(db: Connection, endpoint:
 
 
 # --- rates -----------------------------------------------------------------------------------------------------------
-def take_turns(db: Connection, turns: int) -> tuple[float, float]:
-    row = db.execute(
-        "select wait_ms, pause_ms from queue.take_api_destination_turns(array[%s], array[%s])", (TARGET, turns)
-    ).fetchone()
-    assert row is not None
-    return row[0], row[1]
+def set_turn(db: Connection, hours: int) -> None:
+    db.execute("update queue.api_destination set next_turn_at = clock_timestamp() + %s * interval '1 hour'", (hours,))
 
 
 def test_all_workers_share_the_turns_of_a_destination(db: Connection, endpoint: HttpEndpoint) -> None:
     add_destination(db, endpoint.url, rate=2)
-    assert take_turns(db, 1) == (0, 500)
-    wait, _ = take_turns(db, 4)
-    assert 0 < wait <= 500
-    wait, _ = take_turns(db, 1)
-    assert 2000 < wait <= 2500
+    take_turns = "select array[wait_ms, pause_ms] from queue.take_api_destination_turns(array[%s], array[%s])"
+    next_turn = "select extract(epoch from next_turn_at)::float from queue.api_destination"
+    set_turn(db, 1)
+    before = value(db, next_turn)
+    (first, pause), (second, _) = value(db, take_turns, TARGET, 1), value(db, take_turns, TARGET, 4)
+    assert pause == 500
+    assert 0 < second <= first + 500
+    assert value(db, next_turn) - before == pytest.approx(2.5)
+    set_turn(db, -1)
+    assert value(db, take_turns, TARGET, 1) == [0, 500]
+    assert value(db, "select next_turn_at > clock_timestamp() - interval '1 minute' from queue.api_destination")
 
 
 def test_no_worker_claims_events_before_the_next_turn(db: Connection, endpoint: HttpEndpoint) -> None:
     add_destination(db, endpoint.url, rate=1)
     subscribe(db, TARGET, BatchConfiguration=size(1))
     put(db, BUS, "1", "2", "3")
+    set_turn(db, 1)
     deliverer = EventDeliverer()
-    run(db, deliverer, delivered=1)
-    assert len(endpoint.requests) == 1
-    assert deliverer.wait_ms is not None
-    assert 0 < deliverer.wait_ms <= 1000
-    db.execute("update queue.api_destination set next_turn_at = next_turn_at - interval '1 second'")
-    run(db, deliverer, delivered=1)
-    assert len(endpoint.requests) == 2
+    run(db, deliverer)
+    assert endpoint.requests == []
+    assert deliverer.wait_ms == pytest.approx(3_600_000, abs=60_000)
+    set_turn(db, -1)
+    claim = "select count(*) from queue.claim_event_batches(array['http'], gen_random_uuid(), 90000, %s, %s, 10, 50, 9)"
+    assert value(db, claim, [], []) == 1  # the requests of a second
+    set_turn(db, 1)
+    assert value(db, claim, [], []) == 0
