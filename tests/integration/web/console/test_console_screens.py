@@ -311,7 +311,17 @@ def test_the_waiting_deliveries_never_show_a_past_time(console: Console) -> None
     assert ">in " in wait_for_row(console, endpoint, "fails: the service tries one delivery at a time")
     (found,) = [one for one in console.browser.http.get("/v1/deliveries").json() if one["endpoint"] == endpoint]
     assert found["waits_for"] == "endpoint_fails"
+    row = console.page("/deliveries").partition(f">{endpoint}</a>")[2].partition("</tr>")[0]
+    assert '<input type="hidden" name="status"\n      value="again"><button>Try again now</button>' in row
+    tried = console.browser.post("/console/deliveries/pause", endpoint=endpoint, status="again")
+    assert tried.headers["location"] == "/console/deliveries?done=tried"
+    assert console.audit("penstock:ResumeEndpoint")[2] == endpoint
     with psycopg.connect(console.database.dsn) as db:
+        ahead = db.execute(
+            "select count(*) from queue.delivery_endpoint where endpoint_key = '000000000000 ' || %s"
+            " and paused_until > now() + interval '8 minutes'", (endpoint,),
+        ).fetchone()  # fmt: skip
+        assert ahead == (0,), "the pause of nine minutes is over"
         db.execute("delete from queue.outgoing_delivery where endpoint = %s", (endpoint,))
 
 
