@@ -18,8 +18,9 @@ from penstock.management.buses.types import CONFIGURATION
 from penstock_web.local_error import LocalError
 
 from .changes import Change, Differences, Phase, Step, differences
+from .destinations import complete_target, shorten_target
 from .model import Document, ManifestBus, ManifestSubscriber
-from .state import Current, Rest
+from .state import Current, Rest, read_pages
 
 if TYPE_CHECKING:
     from .endpoint import ManifestEndpoint
@@ -51,26 +52,17 @@ class CurrentSubscriber(msgspec.Struct):
 
 def read_buses(found: Current, rest: Rest, endpoint: ManifestEndpoint) -> None:
     """Adds the buses of the account, with the subscribers of this account, to `found`."""
-    for bus in msgspec.convert(list(_read_pages(rest, "/buses", "buses")), list[CurrentBus]):
+    for bus in msgspec.convert(list(read_pages(rest, "/buses", "buses")), list[CurrentBus]):
         found.bus_arns[bus.name] = bus.arn
         found.bus_events[bus.name] = bus.events
         subscribers: dict[str, ManifestSubscriber] = {}
         path = f"/buses/{quote(bus.name, safe='')}/subscribers"
-        for row in msgspec.convert(list(_read_pages(rest, path, "subscribers")), list[CurrentSubscriber]):
+        for row in msgspec.convert(list(read_pages(rest, path, "subscribers")), list[CurrentSubscriber]):
             if row.account == endpoint.references.account and row.state != "revoked":
                 found.subscriber_arns[bus.name, row.name] = row.arn
+                row.target = shorten_target(row.target, found)
                 subscribers[row.name] = _read_subscriber(row)
         found.manifest.buses[bus.name] = ManifestBus(bus.retention_days, bus.description or "", bus.tags, subscribers)
-
-
-def _read_pages(rest: Rest, path: str, member: str) -> Iterator[object]:
-    following: object = None
-    while True:
-        page = rest.call("GET", path, next=following)
-        rows = page[member]
-        yield from rows if isinstance(rows, list) else ()
-        if not (following := page.get("next")):
-            return
 
 
 def _read_subscriber(row: CurrentSubscriber) -> ManifestSubscriber:
@@ -194,7 +186,7 @@ class BusPlanner:
         tags = {} if row.tags is msgspec.UNSET else {"tags": row.tags}
         filters = {} if row.filters is msgspec.UNSET else {"filters": row.filters}
         return {
-            "target": filled(row.target),
+            "target": shorten_target(filled(row.target), self.found),
             "type": row.type,
             "stopped": row.stopped,
             **filters,
@@ -210,7 +202,11 @@ class BusPlanner:
         members: Document = {
             "Name": name,
             "EventBusArn": self.found.bus_arns[bus],
-            "InvokeConfiguration": {"RoleArn": role, **given, "TargetArn": values["target"]},
+            "InvokeConfiguration": {
+                "RoleArn": role,
+                **given,
+                "TargetArn": complete_target(str(values["target"]), self.found),
+            },
             "Type": values["type"],
             "State": "STOPPED" if values["stopped"] else "RUNNING",
             **blocks,

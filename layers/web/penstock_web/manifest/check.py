@@ -24,6 +24,7 @@ from penstock.event_sources.targets import parse_target
 from penstock.events.patterns import check_filters
 from penstock.events.shapes import Filter, FilterConfiguration
 from penstock.management.buses.types import CONFIGURATION
+from penstock.management.connections import check_new_name
 from penstock.management.mappings import create_request, read_mapping
 from penstock.management.policies import find_policy_problem
 from penstock.management.schedules.checks import (
@@ -43,10 +44,12 @@ from penstock.sqs.validation import check_tags as check_queue_tags
 from penstock_web.local_error import LocalError
 
 from .changes import text
+from .destinations import SHORT, check_connection
 from .model import (
     DeadLetterTarget,
     Document,
     Manifest,
+    ManifestApiDestination,
     ManifestBus,
     ManifestMapping,
     ManifestQueue,
@@ -99,6 +102,7 @@ def check(manifest: Manifest, given: Document, mistake: Mistake) -> list[LocalEr
     for name, schedule in manifest.schedules.items():
         asked = given.get(name)
         _check_schedule(checker, ("schedules", name), schedule, asked if isinstance(asked, dict) else {})
+    _check_api_destinations(checker, manifest)
     for name, bus in manifest.buses.items():
         _check_bus(checker, ("buses", name), bus)
     for name, user in manifest.users.items():
@@ -116,6 +120,8 @@ def check_name_alone(section: str, name: str, mistake: Mistake) -> list[LocalErr
         checker.accepts((section, name), _check_topic_name, name)
     elif section == "schedules":
         checker.accepts((section, name), check_name, name)
+    elif section in {"connections", "api_destinations"}:
+        checker.accepts((section, name), check_new_name, name)
     elif section == "buses":
         checker.accepts((section, name), _check_bus_name, name)
     return checker.mistakes
@@ -284,8 +290,10 @@ def _check_bus_name(name: str) -> None:
 
 
 def _check_target_arn(target: str) -> None:
-    if not target.startswith("arn:"):
-        raise LocalError("a target must be an ARN, such as arn:aws:sqs:${region}:${account}:orders")
+    if not target.startswith(("arn:", SHORT)):
+        raise LocalError(
+            f"a target must be an ARN, such as arn:aws:sqs:${{region}}:${{account}}:orders, or {SHORT}NAME"
+        )
 
 
 def _check_blocks(row: ManifestSubscriber) -> None:
@@ -297,6 +305,22 @@ def _check_bus_filters(filters: Mapping[Scope, Document]) -> None:
     if filters:
         rows = [Filter(scope=scope, pattern=json.dumps(pattern)) for scope, pattern in filters.items()]
         check_filters(FilterConfiguration(filters=rows))
+
+
+# --- API destinations ------------------------------------------------------------------------------------------------
+def _check_api_destinations(checker: Checker, manifest: Manifest) -> None:
+    for name, connection in manifest.connections.items():
+        checker.accepts(("connections", name), check_new_name, name)
+        checker.accepts(("connections", name), check_connection, connection)
+    for name, row in manifest.api_destinations.items():
+        checker.accepts(("api_destinations", name), check_new_name, name)
+        checker.accepts(("api_destinations", name), _check_api_destination, row)
+
+
+def _check_api_destination(row: ManifestApiDestination) -> None:
+    check_new_name(row.connection)
+    if (problem := find_endpoint_problem(row.invocation_endpoint, takes_credentials=False)) is not None:
+        raise LocalError(f"Penstock cannot use this invocation_endpoint: {problem}")
 
 
 # --- schedules and users ---------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from penstock.sqs.attributes import DEFAULTS, EXTENSIONS, FIFO, FIFO_DEFAULTS, S
 from penstock_web.local_error import LocalError
 
 from .buses import read_buses, shorten_buses
+from .destinations import name_secrets, read_destinations
 from .endpoint import ManifestEndpoint
 from .model import (
     DeadLetterTarget,
@@ -82,6 +83,7 @@ def read_endpoint(endpoint: ManifestEndpoint, rest: Rest | None, warn: Warn, *, 
     if rest:
         _read_mappings(found, rest, endpoint.references)
         _read_schedules(found, rest, warn)
+        read_destinations(found, rest)
         read_buses(found, rest, endpoint)
     return found
 
@@ -283,6 +285,9 @@ def portable(found: Manifest, endpoint: ManifestEndpoint) -> Manifest:
             for key, value in schedule.items()
             if key not in SCHEDULE_DEFAULTS or value != SCHEDULE_DEFAULTS[key]
         }
+    name_secrets(found.connections)
+    for destination in found.api_destinations.values():
+        destination.description = destination.description or msgspec.UNSET
     shorten_buses(found.buses, endpoint)
     return found
 

@@ -10,6 +10,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field, json
 
 from penstock.endpoint import mask_password
 from penstock.event_sources.checks import DEFAULT_BATCH
+from penstock.events.connections import AuthorizationType
+from penstock.management.api_destinations import Method, Rate
 from penstock.management.mappings import BatchSize, Concurrency, Function, WindowSeconds
 from penstock.management.schedules.types import NewSchedule
 
@@ -94,9 +96,9 @@ class ManifestTopic(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ManifestSubscriber(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A subscriber of an event bus. `target` is an ARN. `filters` has an event pattern for each scope.
-    `configuration` has other members of CreateSubscriber by AWS's names, such as `RetryPolicy`. In ARNs, `${account}`
-    and `${region}` are replaced.
+    """A subscriber of an event bus. `target` is an ARN, or `api-destination/NAME`. `filters` has an event pattern for
+    each scope. `configuration` has other members of CreateSubscriber by AWS's names, such as `RetryPolicy`. In ARNs,
+    `${account}` and `${region}` are replaced.
     """
 
     target: str
@@ -116,6 +118,26 @@ class ManifestBus(Struct, forbid_unknown_fields=True, omit_defaults=True):
     subscribers: dict[str, ManifestSubscriber] | UnsetType = UNSET
 
 
+class ManifestConnection(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A connection of API destinations. `auth_parameters` has the members of AuthParameters in CreateConnection, by
+    AWS's names. `${env:NAME}` stands for an environment variable.
+    """
+
+    authorization_type: AuthorizationType
+    auth_parameters: Document
+    description: str | UnsetType = UNSET
+
+
+class ManifestApiDestination(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """An API destination, with the members of `POST /v1/api-destinations`."""
+
+    connection: str
+    invocation_endpoint: str
+    http_method: Method = "POST"
+    invocation_rate_limit_per_second: Rate | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+
+
 class ManifestUser(Struct, forbid_unknown_fields=True):
     """A user. Each policy is `read`, `operate`, `admin` or a policy document. `penstock keys create` creates the user's
     keys.
@@ -130,6 +152,8 @@ class Manifest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     queues: dict[str, ManifestQueue] = field(default_factory=dict)
     topics: dict[str, ManifestTopic] = field(default_factory=dict)
     schedules: dict[str, Document] = field(default_factory=dict)
+    connections: dict[str, ManifestConnection] = field(default_factory=dict)
+    api_destinations: dict[str, ManifestApiDestination] = field(default_factory=dict)
     buses: dict[str, ManifestBus] = field(default_factory=dict)
     users: dict[str, ManifestUser] = field(default_factory=dict)
 
@@ -138,6 +162,8 @@ SECTIONS: Final = {
     "queues": ManifestQueue,
     "topics": ManifestTopic,
     "schedules": Document,
+    "connections": ManifestConnection,
+    "api_destinations": ManifestApiDestination,
     "buses": ManifestBus,
     "users": ManifestUser,
 }

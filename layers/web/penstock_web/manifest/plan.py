@@ -15,6 +15,7 @@ from penstock.sqs.attributes import EXTENSIONS
 from .buses import BusPlanner
 from .changes import Change, Differences, Phase, Step, differences, text
 from .current import SCHEDULE_DEFAULTS
+from .destinations import DestinationPlanner
 from .endpoint import ManifestEndpoint
 from .model import (
     DeadLetterTarget,
@@ -51,6 +52,8 @@ class Planner:
             yield from self._schedule(name, schedule, there.schedules.get(name))
         for name, queue in self.wanted.queues.items():
             yield from self._mappings(name, queue, there.queues.get(name))
+        destinations, connections = self.wanted.api_destinations, self.wanted.connections
+        yield from DestinationPlanner(connections, destinations, self.found, self.rest, self.prune).changes()
         yield from BusPlanner(self.wanted.buses, self.found, self.endpoint, self.prune).changes()
         if self.prune:
             yield from self._deletions()

@@ -100,7 +100,7 @@ def read_text(text: str, name: str) -> Source:
     if root is None:
         return Source(name)
     if not isinstance(data, dict):
-        raise LocalError(f"{name}:1: the file must begin with queues:, topics:, schedules:, buses: or users:")
+        raise LocalError(f"{name}:1: the file must begin with one of {', '.join(f'{each}:' for each in SECTIONS)}")
     place = _Place(name, root)
     mistakes: list[LocalError] = []
     manifest = msgspec.convert(_convert_sections(place, data, mistakes), Manifest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -19,8 +19,8 @@ class Rest(Protocol):
 @dataclass(slots=True)
 class Current:
     """The current state. `messages` contains each queue's number of messages. `subscription_arns`, `bindings`,
-    `mapping_ids`, `bus_arns` and `subscriber_arns` contain the ids that AWS's APIs and the REST API use. `bus_events`
-    contains each bus's number of events.
+    `mapping_ids`, `bus_arns`, `subscriber_arns` and `destination_arns` contain the ids that AWS's APIs and the REST API
+    use. `bus_events` contains each bus's number of events.
     """
 
     manifest: Manifest = field(default_factory=Manifest)
@@ -31,3 +31,15 @@ class Current:
     bus_arns: dict[str, str] = field(default_factory=dict)
     bus_events: dict[str, int] = field(default_factory=dict)
     subscriber_arns: dict[tuple[str, str], str] = field(default_factory=dict)
+    destination_arns: dict[str, str] = field(default_factory=dict)
+
+
+def read_pages(rest: Rest, path: str, member: str) -> Iterator[object]:
+    """Yields the rows of all pages of a list."""
+    following: object = None
+    while True:
+        page = rest.call("GET", path, next=following)
+        rows = page[member]
+        yield from rows if isinstance(rows, list) else ()
+        if not (following := page.get("next")):
+            return

@@ -315,7 +315,9 @@ def test_the_schema_knows_schedules_too(capsys: pytest.CaptureFixture[str]) -> N
     """`make check` validates examples/penstock.yaml with this schema."""
     assert main(["apply", "--schema"]) == 0
     parts = json.loads(capsys.readouterr().out)["$defs"]
-    assert parts["Manifest"]["properties"].keys() == {"queues", "topics", "schedules", "buses", "users"}
+    assert parts["Manifest"]["properties"].keys() == {
+        "queues", "topics", "schedules", "connections", "api_destinations", "buses", "users",
+    }  # fmt: skip
     assert {"cron", "every", "target"} <= parts["NewSchedule"]["properties"].keys()
     assert parts["ManifestQueue"]["additionalProperties"] is False
 
