@@ -178,9 +178,9 @@ order by k.created_at desc limit 1
 $$;
 
 -- queue.sealed_keys: returns the secrets that QUEUE_ENCRYPTION_KEY encrypts. The rows are the newest 10,000 valid
--- access keys, the newest 10,000 webhooks, and the key that signs SNS messages.
---   `kind` is access, webhook or signing.
---   `key_id` is the ARN of a webhook's event source.
+-- access keys, the newest 10,000 webhooks and connections, and the key that signs SNS messages.
+--   `kind` is access, webhook, connection or signing.
+--   `key_id` is the ARN of a webhook's event source or of a connection.
 --   `account_id` is null for a signing key.
 --   `sealed` is the encrypted secret.
 create or replace function queue.sealed_keys()
@@ -195,6 +195,11 @@ union all
 (
     select 'webhook', s.arn, s.account_id, w.secret
     from queue.event_webhook w join queue.event_source s using (source_id) order by w.source_id desc limit 10000
+)
+union all
+(
+    select 'connection', c.arn, c.account_id, c.sealed_parameters from queue.connection c
+    order by c.created_at desc, c.arn limit 10000
 )
 union all
 select 'signing', k.key_id, null, k.private_key from queue.current_signing_key() k where k.sealed

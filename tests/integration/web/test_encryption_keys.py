@@ -19,6 +19,7 @@ from penstock_web.local.postgres import free_port
 from penstock_web.local_error import LocalError
 from tests.support.conformance.access_keys import SIGV4, key_ring, new_key, revoke
 from tests.support.database import Database
+from tests.support.events import store_destination
 from tests.support.programs.penstock_service import running_service
 
 OURS, OTHER = (b64encode(bytes([byte] * 32)).decode() for byte in (1, 2))
@@ -111,11 +112,14 @@ def test_a_signing_key_of_another_key(
     assert capsys.readouterr().err == ""
 
 
-def test_doctor_names_the_keys(command: Commands) -> None:
+def test_doctor_names_the_keys(command: Commands, database: Database) -> None:
+    connection, _ = store_destination(database, "000000000000", "crm")
     made = re.search("PSTK[A-Z2-7]+", command(OURS, "keys", "create")[1])
     assert made is not None
     assert f"access keys were encrypted with another QUEUE_ENCRYPTION_KEY: {made[0]}" in command(OTHER, "doctor")[1]
-    assert "access keys were encrypted" not in command(OURS, "doctor")[1]
+    said = command(OURS, "doctor")[1]
+    assert "access keys were encrypted" not in said
+    assert f"connections were encrypted with another QUEUE_ENCRYPTION_KEY, the newest is {connection}" in said
     assert command(OURS, "keys", "revoke", made[0])[0] == 0
     assert "is not the service's key" in command(OTHER, "doctor")[1]
 

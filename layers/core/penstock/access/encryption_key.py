@@ -32,6 +32,8 @@ class KeysAtRest(NamedTuple):
     is not encrypted."""
     unreadable_webhooks: tuple[str, ...]
     """The ARNs of webhooks whose credentials are encrypted with another encryption key, newest first."""
+    unreadable_connections: tuple[str, ...]
+    """The ARNs of connections whose parameters are encrypted with another encryption key, newest first."""
 
     @property
     def unreadable_text(self) -> str:
@@ -48,9 +50,9 @@ def list_keys_at_rest(database: Database, encryption_key: str) -> KeysAtRest:
     cipher = SecretCipher(encryption_key)
     (stored,) = database.call(ENCRYPTION_KEY, (None, False))
     rows = database.call(SEALED_KEYS, ())
-    unreadable, unreadable_webhooks = (
+    unreadable, unreadable_webhooks, unreadable_connections = (
         tuple(row.key_id for row in rows if row.kind == kind and not _can_read(cipher, row))
-        for kind in ("access", "webhook")
+        for kind in ("access", "webhook", "connection")
     )
     return KeysAtRest(
         None if stored.fingerprint is None else bytes(stored.fingerprint) == compute_fingerprint(encryption_key),
@@ -58,6 +60,7 @@ def list_keys_at_rest(database: Database, encryption_key: str) -> KeysAtRest:
         unreadable,
         all(_can_read(cipher, row) for row in rows if row.kind == "signing"),
         unreadable_webhooks,
+        unreadable_connections,
     )
 
 

@@ -67,8 +67,8 @@ def jump_ids(database: Database) -> tuple[Finding, ...]:
 
 
 def find_unreadable_keys(database: Database, encryption_key: str) -> Iterator[Finding]:
-    """Finds access keys and credentials of webhooks that the encryption key cannot decrypt. Raises AwsError, or
-    SettingError for an invalid key."""
+    """Finds access keys, and credentials of webhooks and connections, that the encryption key cannot decrypt. Raises
+    AwsError, or SettingError for an invalid key."""
     found = list_keys_at_rest(database, encryption_key)
     if found.unreadable_webhooks:
         yield Finding(
@@ -78,6 +78,16 @@ def find_unreadable_keys(database: Database, encryption_key: str) -> Iterator[Fi
             "a service with this QUEUE_ENCRYPTION_KEY answers 500 to requests to these webhooks",
             "run this command with the service's QUEUE_ENCRYPTION_KEY; if it is the service's key, rotate the "
             "credentials",
+        )
+    if found.unreadable_connections:
+        yield Finding(
+            KEYS,
+            "connections were encrypted with another QUEUE_ENCRYPTION_KEY, the newest is "
+            f"{found.unreadable_connections[0]}",
+            "the events for their API destinations wait, because no worker with this QUEUE_ENCRYPTION_KEY can decrypt "
+            "the credentials",
+            "run this command with the service's QUEUE_ENCRYPTION_KEY; if it is the service's key, send the "
+            "credentials again with `penstock connections put`",
         )
     if found.unreadable:
         yield Finding(

@@ -23,7 +23,10 @@ from tests.support.web.http_connection import error_code
 pytestmark = [
     pytest.mark.shared,
     pytest.mark.settings(
-        QUEUE_ENCRYPTION_KEY=b64encode(b"k" * 32).decode(), WEBHOOK_ALLOW_CIDRS="127.0.0.0/8", QUOTA_EVENT_BUSES="50"
+        QUEUE_ENCRYPTION_KEY=b64encode(b"k" * 32).decode(),
+        WEBHOOK_ALLOW_CIDRS="127.0.0.0/8",
+        QUOTA_EVENT_BUSES="50",
+        QUOTA_CONNECTIONS="50",
     ),
 ]
 ROLE = "arn:aws:iam::000000000000:role/bus"
