@@ -36,7 +36,12 @@ def store_bus(database: Database, account: str, bus: str, subscriber: str) -> No
         "starting_position": "LATEST",
         "state": "RUNNING",
         "target_arn": f"arn:aws:sqs:{REGION}:{account}:q",
-        "configuration": {"InvokeConfiguration": {"TargetArn": f"arn:aws:sqs:{REGION}:{account}:q"}},
+        "configuration": {
+            "InvokeConfiguration": {
+                "TargetArn": f"arn:aws:sqs:{REGION}:{account}:q",
+                "RoleArn": f"arn:aws:iam::{account}:role/r",
+            }
+        },
         "tags": {},
         "deliverable": False,
     }

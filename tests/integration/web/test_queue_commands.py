@@ -1,6 +1,4 @@
-"""Tests `penstock queues`, `send`, `receive` and the other commands against a running service
-(docs/reference/command_line.md).
-"""
+"""Tests `penstock queues`, `send` and other commands with a running service (docs/reference/command_line.md)."""
 
 import io
 import json
@@ -215,11 +213,12 @@ def test_top_quits_cleanly(
 ) -> None:
     """The terminal has its earlier content, cursor and modes again after q and SIGTERM."""
     penstock("create", "topmost")
+    penstock("buses", "create", f"top-{code}")
     command = [sys.executable, "-m", "penstock_web.cli", "top", "--interval", "1"]
     variables = {"PENSTOCK_ENDPOINT": endpoint, "XDG_CACHE_HOME": str(tmp_path)}
     with program_on_terminal(command, variables, lines=40) as (terminal, process):
         before = terminal.modes()
-        assert "\x1b[?1049h" in terminal.wait_for("topmost")
+        assert "\x1b[?1049h" in terminal.wait_for(f"bus top-{code}")
         terminal.press("n")
         terminal.wait_for("queue▲")
         penstock("create", "topmost-2")

@@ -23,6 +23,7 @@ from penstock_web.local.terminal_text import to_printable
 from penstock_web.report.formats import rate_with_unit
 
 from . import printing
+from .bus_lines import NO_BUSES, BusReading, read_buses
 from .client import RefusedError, RestClient
 
 if TYPE_CHECKING:
@@ -73,22 +74,23 @@ def ask_service(endpoint: str | None, target_lag_seconds: int) -> list[tuple[str
 
 
 class Reading(NamedTuple):
-    """The queues, and the number of the concerns that the console's overview and `penstock status` show. The number is
-    None if the caller's policies do not allow to read the concerns.
+    """The queues, the number of the concerns that the console's overview and `penstock status` show, and the event
+    buses. The number is None if the caller's policies do not allow to read the concerns.
     """
 
     queues: list[ListedQueue]
     concerns: int | None
+    buses: BusReading = NO_BUSES
 
 
 def read_all_queues(client: RestClient) -> Reading:
-    """Returns the caller's queues in the order of their names, and the number of concerns."""
+    """Returns the caller's queues in the order of their names, the number of concerns, and the event buses."""
     queues = list_queues(client)
     try:
-        concerns = client.call("GET", "/metrics/attention")["concerns"]
+        concerns = client.members("/metrics/attention", "concerns")
     except RefusedError:
-        return Reading(queues, None)
-    return Reading(queues, len(concerns) if isinstance(concerns, list) else None)
+        return Reading(queues, None, read_buses(client, []))
+    return Reading(queues, len(concerns), read_buses(client, concerns))
 
 
 def list_queues(client: RestClient, target_lag_seconds: int = TARGET_LAG_SECONDS) -> list[ListedQueue]:

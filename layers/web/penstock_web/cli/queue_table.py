@@ -1,4 +1,4 @@
-"""The table of `penstock top`: its columns, its order, and the keys that change the order."""
+"""The table of `penstock top`: its columns, its order, the keys that change the order, and the lines about buses."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ from penstock_web.local.terminal_text import to_printable
 from penstock_web.report.formats import rate_with_unit
 from penstock_web.report.svg import plural
 
+from .bus_lines import NO_BUSES, BusReading, build_lines
 from .lag import ListedQueue, Rates, emptying, find_largest_rates, find_verdict_in, show_state
 
 _HEAD_LINES: Final = 4
-"""The lines above the first queue: the summary, the keys, an empty line or an error, and the titles."""
+"""The lines above the first queue without event buses: the summary, the keys, an empty line or an error, and the
+titles."""
+_BUS_SHARE: Final = 4
+"""Event buses have at most this part of the terminal's lines: one in four."""
 
 
 class Row(NamedTuple):
@@ -80,10 +84,12 @@ class QueueTable:
         self.read_at = datetime.now(UTC)
         self.error = ""
         self.concerns: int | None = None
+        self.buses = NO_BUSES
 
-    def take(self, queues: Sequence[ListedQueue], concerns: int | None = None) -> None:
-        """Replaces the queues. `concerns` is the number of everything that needs attention, or None if unknown."""
-        self.concerns = concerns
+    def take(self, queues: Sequence[ListedQueue], concerns: int | None = None, buses: BusReading = NO_BUSES) -> None:
+        """Replaces the queues and the event buses. `concerns` is the number of everything that needs attention, or None
+        if unknown."""
+        self.concerns, self.buses = concerns, buses
         self.rows = [Row(queue, find_verdict_in(queue.verdict) if queue.verdict else None) for queue in queues]
         self.largest = find_largest_rates([row.verdict for row in self.rows if row.verdict])
         self.read_at, self.error = datetime.now(UTC), ""
@@ -110,10 +116,13 @@ class QueueTable:
             self.first = max(0, min(places[key], last))
         return key != "q"
 
-    @staticmethod
-    def visible_rows(height: int) -> int:
+    def visible_rows(self, height: int) -> int:
         """Returns the number of queues that a terminal with `height` lines shows."""
-        return max(1, height - _HEAD_LINES)
+        return max(1, height - _HEAD_LINES - len(self.list_bus_lines(height)))
+
+    def list_bus_lines(self, height: int) -> list[Text]:
+        """Returns the lines about event buses, which a terminal with `height` lines shows above the queues."""
+        return build_lines(self.buses, height // _BUS_SHARE)
 
     def sort(self) -> list[Row]:
         """Returns the rows in the chosen order. Equal rows are in the order of their names."""
@@ -127,7 +136,9 @@ class QueueTable:
         self.first = max(0, min(self.first, len(self.rows) - page))
         error = Text(to_printable(self.error), "red", no_wrap=True, overflow="ellipsis")
         keys = _join_fitting([Text(part, "dim") for part in HELP], width, "  ")
-        return Group(self._summary(width), keys, error, self.table(width, self.sort()[self.first : self.first + page]))
+        buses = self.list_bus_lines(height)
+        queues = self.table(width, self.sort()[self.first : self.first + page])
+        return Group(self._summary(width), keys, *buses, error, queues)
 
     def table(self, width: int, rows: Sequence[Row]) -> Table:
         """Returns a table that is at most `width` characters wide: leaves out columns that do not fit."""

@@ -8,6 +8,8 @@ from rich.console import Console
 from penstock.management.metrics.types import Now
 from penstock.management.metrics.views import show_verdict
 from penstock.verdicts import Kind, Verdict
+from penstock_web.cli.bus_lines import BusReading
+from penstock_web.cli.client import Document
 from penstock_web.cli.lag import ListedQueue, Reading
 from penstock_web.cli.live_table import Reader
 from penstock_web.cli.queue_table import HELP, KEYS, QueueTable, show_age
@@ -161,3 +163,43 @@ def test_an_unreachable_service_is_shown_above_the_last_queues(table: QueueTable
         reader.store_in(table)
     assert table.error.endswith("UTC  no service responds")
     assert names(table) == "cbad"
+
+
+# --- event buses -----------------------------------------------------------------------------------------------------
+def bus(name: str, rate: float) -> Document:
+    counts: Document = {"events": 1_200, "subscribers": 1}
+    return {"name": name, "published_per_second": rate, "delivered_per_second": 2 * rate, **counts}
+
+
+LAGS: Document = {
+    "kind": "subscriber_lags",
+    "name": "orders/billing",
+    "state": "lags",
+    "text": "9 events wait for the subscriber.\x1b[2J",
+}
+BUSES = BusReading([bus("idle", 0), bus("orders", 3.0)], [LAGS])
+
+
+def test_buses_are_above_the_queues_and_lagging_subscribers_before_them(table: QueueTable) -> None:
+    table.take(QUEUES, 1, BUSES)
+    lines = [line.rstrip() for line in shown(table)]
+    assert lines[2].startswith("subscriber orders/billing  lags  9 events wait")
+    assert lines[3:5] == [
+        "bus orders  in 3.0/s  out 6.0/s  1,200 events  1 subscriber",
+        "bus idle  in 0  out 0  1,200 events  1 subscriber",
+    ]
+    assert not any("\x1b[2J" in line for line in lines)
+    assert table.visible_rows(20) == 13
+
+
+@pytest.mark.parametrize(("height", "number"), [(0, 0), (3, 0), (4, 1), (8, 2), (12, 3), (400, 3)])
+def test_buses_leave_room_for_queues(table: QueueTable, height: int, number: int) -> None:
+    table.take(QUEUES, 1, BUSES)
+    lines = [line.plain for line in table.list_bus_lines(height)]
+    assert len(lines) == number
+    hidden = 3 - number
+    assert (lines[-1] == f"and {hidden + 1} more lines of event buses") if 0 < number < 3 else True
+
+
+def test_a_terminal_without_buses_has_no_line_for_them(table: QueueTable) -> None:
+    assert table.list_bus_lines(400) == []

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from penstock_web.cli.client import Document
 
 app = typer.Typer()
-moves = typer.Typer(name="moves", help="list, continue and cancel moves of messages out of a queue")
+moves = typer.Typer(name="moves", help="list, continue and cancel moves of messages")
 app.add_typer(moves)
 
 _FIRST_LOOK_SECONDS: Final = 0.1

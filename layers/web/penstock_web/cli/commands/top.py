@@ -1,4 +1,4 @@
-"""Implements `penstock top`: shows all queues in a table that changes until the user quits."""
+"""Implements `penstock top`: shows all queues and event buses in a table that changes until the user quits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock_web.cli.values import accept_only, whole_number
 app = typer.Typer()
 
 
-@app.command("top", help="show all queues in a live table, the worst first")
+@app.command("top", help="show queues and event buses in a live table, the worst first")
 def top(
     sort: Annotated[
         str,
