@@ -24,8 +24,9 @@ order by s.group_name, s.name
 limit p_limit
 $$;
 
--- queue.list_troubled_schedules: returns up to p_limit schedules that fail, in the order of group and name, and then
--- those that have been due for more than p_late seconds, the most overdue first. `p_group`, `p_name_prefix` and
+-- queue.list_troubled_schedules: returns up to p_limit schedules in trouble. The first ones are paused after failures,
+-- the next ones have been due for more than p_late seconds, the most overdue first, and the last ones fail and are
+-- active. The others are in the order of group and name. `p_group`, `p_name_prefix` and
 -- `p_status` restrict the result as in list_schedule_page. Uses the indexes schedule_account_failing and
 -- schedule_account_due.
 create or replace function queue.list_troubled_schedules(
@@ -39,21 +40,22 @@ declare
     v_late timestamptz := v_now - p_late * interval '1 second';
 begin
     return query
-    select v_now, to_jsonb(t) from (
-        (select s.* from queue.schedule s
+    select v_now, to_jsonb(t.s) from (
+        (select s, case when s.status = 'active' then 3 else 1 end as rank from queue.schedule s
          where s.account_id = p_account_id and s.region = p_region and s.consecutive_failures > 0
              and (p_group is null or s.group_name = p_group)
              and (p_name_prefix is null or starts_with(s.name, p_name_prefix))
              and (p_status is null or s.status = p_status)
-         order by s.group_name, s.name limit p_limit)
+         order by rank, s.group_name, s.name limit p_limit)
         union all
-        (select s.* from queue.schedule s
+        (select s, 2 from queue.schedule s
          where s.account_id = p_account_id and s.region = p_region and s.status = 'active' and s.due_at < v_late
              and s.consecutive_failures = 0
              and (p_group is null or s.group_name = p_group)
              and (p_name_prefix is null or starts_with(s.name, p_name_prefix))
              and (p_status is null or s.status = p_status)
          order by s.due_at limit p_limit)) t
+    order by t.rank, case when t.rank = 2 then (t.s).due_at end, (t.s).group_name, (t.s).name
     limit p_limit;
 end $$;
 

@@ -198,22 +198,23 @@ def test_a_schedule_is_run_paused_and_resumed(console: Console) -> None:
 
 
 def test_the_list_of_schedules_begins_with_those_that_fail(console: Console) -> None:
-    """A click on the title of the first column lists them by name."""
+    """A paused one comes first. A click on the title of the first column lists them by name."""
     console.queue("ranked")
-    for name in ("ranked-a", "ranked-b", "ranked-c"):
+    for name in ("ranked-a", "ranked-b", "ranked-c", "ranked-d"):
         new = {"name": name, "cron": "0 3 * * *", "target": {"queue": "ranked", "message": 1}}
         assert console.browser.http.post("/v1/schedules", json=new).status_code == 201
     with psycopg.connect(console.database.dsn) as connection:
         connection.execute(
-            "update queue.schedule set consecutive_failures = 2, last_error = 'x' where name = 'ranked-c'"
+            "update queue.schedule set consecutive_failures = 2, last_error = 'x',"
+            " status = case name when 'ranked-d' then 'paused' else status end where name in ('ranked-c', 'ranked-d')"
         )
 
     def names(query: str = "") -> list[str]:
         return re.findall(r'scope="row"><a class="name" href="/console/schedules/([^"]+)"', console.page(query))
 
-    wait_until(lambda: names("/schedules?q=ranked-") == ["ranked-c", "ranked-a", "ranked-b"])
-    assert names("/schedules?q=ranked-&sort=name") == ["ranked-a", "ranked-b", "ranked-c"]
-    assert names("/schedules?q=ranked-&after=ranked-a") == ["ranked-b", "ranked-c"]
+    wait_until(lambda: names("/schedules?q=ranked-") == ["ranked-d", "ranked-c", "ranked-a", "ranked-b"])
+    assert names("/schedules?q=ranked-&sort=name") == ["ranked-a", "ranked-b", "ranked-c", "ranked-d"]
+    assert names("/schedules?q=ranked-&after=ranked-a") == ["ranked-b", "ranked-c", "ranked-d"]
     wait_until(lambda: 'href="/console/schedules/ranked-c"' in console.page(""))
     assert "The schedule failed 2 times: x." in console.page("")
 
