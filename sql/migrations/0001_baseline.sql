@@ -1689,7 +1689,9 @@ create index event_subscriber_owner on queue.event_subscriber (account_id, regio
 create index event_subscriber_bus on queue.event_subscriber (bus_id, arn);
 create index event_subscriber_token on queue.event_subscriber (account_id, region, client_token)
     where client_token is not null;
-create index event_subscriber_carrier on queue.event_subscriber (carrier) where carrier is not null;
+create index event_subscriber_following
+    on queue.event_subscriber (bus_id, account_id, region, first_page, subscriber_id) where follows and not revoked;
+create index event_subscriber_apart on queue.event_subscriber (bus_id, state) where not follows and not revoked;
 
 -- The authorization of requests to API destinations.
 create table queue.connection (

@@ -110,3 +110,18 @@ return coalesce((
 create or replace function queue.read_window_start(p_bus queue.event_bus) returns timestamptz
 language sql stable
 return greatest(p_bus.retained_since, (select clock_timestamp()) - make_interval(days => p_bus.retention_days));
+
+-- queue.list_waiting_subscribers: returns the subscribers of which events wait for a target outside the database, and
+-- when the first of these events is due. Reads one row of each subscriber, however many events wait.
+create or replace function queue.list_waiting_subscribers() returns table (subscriber_id bigint, due_at timestamptz)
+language sql stable as $$
+with recursive waiting as (
+    (select r.subscriber_id, r.due_at from queue.event_retry r where r.carrier is not null
+    order by r.subscriber_id, r.due_at limit 1)
+    union all
+    select n.subscriber_id, n.due_at from waiting w cross join lateral (
+        select r.subscriber_id, r.due_at from queue.event_retry r
+        where r.carrier is not null and r.subscriber_id > w.subscriber_id
+        order by r.subscriber_id, r.due_at limit 1) n)
+select w.subscriber_id, w.due_at from waiting w
+$$;

@@ -8,7 +8,7 @@
 -- subscriber make one batch, with the first events of groups of which no event is under way. The data is null if the
 -- bus retains the event no longer. Returns no events for an API destination before its next turn, and otherwise at most
 -- as many batches as it takes requests in a second (take_api_destination_turns). Skips locked rows. Uses the indexes
--- event_subscriber_carrier, event_retry_carried and event_retry_group.
+-- event_retry_carried and event_retry_group.
 -- This file also contains choose_event_batches and choose_event_batch_in_order.
 create or replace function queue.claim_event_batches(
     p_carriers text[], p_lease uuid, p_lease_ms int, p_subscribers bigint[], p_busy int[], p_per_subscriber int,
@@ -30,13 +30,12 @@ begin
     for v_subscriber in
         select s.subscriber_id, s.type, s.batch_size,
             least(p_per_subscriber - coalesce(b.busy, 0), d.rate_limit) as free
-        from queue.event_subscriber s left join unnest(p_subscribers, p_busy) b(id, busy) on b.id = s.subscriber_id
+        from queue.list_waiting_subscribers() w
+        join queue.event_subscriber s on s.subscriber_id = w.subscriber_id
+        left join unnest(p_subscribers, p_busy) b(id, busy) on b.id = s.subscriber_id
         left join queue.api_destination d on s.carrier = 'http' and d.arn = s.target_arn
-        where s.carrier = any (p_carriers) and s.state = 'RUNNING' and s.deliverable and not s.revoked
-            and coalesce(b.busy, 0) < p_per_subscriber and coalesce(d.next_turn_at <= v_now, true)
-            and exists (
-                select from queue.event_retry r
-                where r.subscriber_id = s.subscriber_id and r.carrier is not null and r.due_at <= v_now)
+        where w.due_at <= v_now and s.carrier = any (p_carriers) and s.state = 'RUNNING' and s.deliverable
+            and not s.revoked and coalesce(b.busy, 0) < p_per_subscriber and coalesce(d.next_turn_at <= v_now, true)
         order by random()
     loop
         exit when v_left <= 0 or v_bytes <= 0;

@@ -4,6 +4,7 @@
 -- send it (claim_event_batches). An event for an API destination is due at the next turn of the destination. `has_bus`
 -- is false if the installation has no bus and no archive. If no bus and no archive has work, registers the process
 -- p_watcher for a notification of the next publication (watch_for_work).
+-- Idle workers poll, so this function reads no subscriber that has nothing to receive.
 create or replace function queue.next_event_work(
     p_watcher uuid, p_limit int, p_carriers text[], out buses bigint[], out archives bigint[], out wait_ms int,
     out batches boolean, out has_bus boolean)
@@ -14,23 +15,24 @@ declare
         select x.due_at from queue.event_retry x where x.bus_id = b.bus_id and x.carrier is null
         order by x.due_at limit 1) r);
     v_carried timestamptz := (
-        select min(greatest(r.due_at, d.next_turn_at)) from queue.event_subscriber s
+        select min(greatest(w.due_at, d.next_turn_at)) from queue.list_waiting_subscribers() w
+        join queue.event_subscriber s on s.subscriber_id = w.subscriber_id
         left join queue.api_destination d on s.carrier = 'http' and d.arn = s.target_arn
-        cross join lateral (
-            select x.due_at from queue.event_retry x where x.subscriber_id = s.subscriber_id and x.carrier is not null
-            order by x.due_at limit 1) r
         where s.carrier = any (p_carriers) and s.state = 'RUNNING' and s.deliverable and not s.revoked);
 begin
     buses := array(
         select b.bus_id from queue.event_bus b
         cross join lateral (
             select p.page from queue.event_page p where p.bus_id = b.bus_id order by p.page desc limit 1) l
-        where (l.page > queue.read_event_cursor(b.bus_id, 0) and exists (
-                select from queue.event_subscriber s
-                where s.bus_id = b.bus_id and s.follows and s.state = 'RUNNING' and s.deliverable and not s.revoked))
-            or exists (
-                select from queue.event_subscriber s
-                where s.bus_id = b.bus_id and not s.follows and s.state = 'RUNNING' and s.deliverable and not s.revoked)
+        -- With EXISTS, PostgreSQL can read all subscribers into a hash table.
+        where (l.page > queue.read_event_cursor(b.bus_id, 0) and (
+                select true from queue.event_subscriber s
+                where s.bus_id = b.bus_id and s.follows and s.state = 'RUNNING' and s.deliverable and not s.revoked
+                limit 1))
+            or (
+                select true from queue.event_subscriber s
+                where s.bus_id = b.bus_id and not s.follows and s.state = 'RUNNING' and s.deliverable and not s.revoked
+                limit 1)
         order by random() limit p_limit);
     buses := buses || array(
         select b.bus_id from queue.event_bus b

@@ -39,15 +39,23 @@ begin
             select p.sequenced_at from queue.event_page p
             where p.bus_id = b.bus_id and p.page >= greatest(queue.read_event_cursor(b.bus_id, 0) + 1, f.page)
             order by p.page limit 1) p) a
-    join queue.event_subscriber s on s.bus_id = b.bus_id and (not s.follows or a.sequenced_at < v_late)
+    cross join lateral (
+        -- Of the followers, those with the lowest pages have waited for the longest.
+        (select x.* from queue.event_subscriber x
+        where x.bus_id = b.bus_id and x.account_id = p_account_id and x.region = p_region and x.follows
+            and not x.revoked and a.sequenced_at < v_late
+        order by x.first_page, x.subscriber_id limit 50)
+        union all
+        select x.* from queue.event_subscriber x
+        where x.bus_id = b.bus_id and x.account_id = p_account_id and x.region = p_region and not x.follows
+            and not x.revoked) s
     cross join lateral (
         select case when s.follows then greatest(queue.read_event_cursor(b.bus_id, 0), s.first_page)
             else queue.read_event_cursor(b.bus_id, s.subscriber_id) end as page) c
     cross join lateral (
         select p.events_before, p.sequenced_at from queue.event_page p
         where p.bus_id = b.bus_id and p.page >= greatest(c.page + 1, f.page) order by p.page limit 1) u
-    where s.account_id = p_account_id and s.region = p_region and not s.revoked
-        and u.sequenced_at < v_late
+    where u.sequenced_at < v_late
     order by u.sequenced_at, s.subscriber_id limit 50;
     return query
     select 'subscriber_fails', b.name || '/' || s.name, r.number, r.since, r.error

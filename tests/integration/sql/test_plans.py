@@ -6,7 +6,7 @@ plans from that time.
 """
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,7 @@ from tests.support.sql.calls import (
     create,
     delete,
     delete_by_id,
+    fetched,
     maintain,
     purge,
     queue_id,
@@ -53,20 +54,6 @@ def group_of(arn: str, number: int) -> str | None:
     """Only FIFO queues have groups in these tests, because receives read ahead in a full standard queue with
     groups."""
     return f"g{number}" if arn.endswith(".fifo") else None
-
-
-def fetched(db: Connection, call: Callable[[], object]) -> int:
-    """Returns the number of table rows that a call fetches, with and without an index."""
-    query = """
-        select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int
-        from pg_stat_xact_user_tables where schemaname = 'queue'"""
-    with db.transaction():
-        before = db.execute(query).fetchone()
-        call()
-        after = db.execute(query).fetchone()
-    assert before is not None
-    assert after is not None
-    return int(after[0] - before[0])
 
 
 @pytest.fixture(params=["q", "q.fifo"])

@@ -312,3 +312,17 @@ class BackgroundCall(Generic[T]):
         if self._error is not None:
             raise self._error
         return self._results[0]
+
+
+def fetched(db: Connection, call: Callable[[], object]) -> int:
+    """Returns the number of table rows that a call fetches, with and without an index."""
+    query = """
+        select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int
+        from pg_stat_xact_user_tables where schemaname = 'queue'"""
+    with db.transaction():
+        before = db.execute(query).fetchone()
+        call()
+        after = db.execute(query).fetchone()
+    assert before is not None
+    assert after is not None
+    return int(after[0] - before[0])
