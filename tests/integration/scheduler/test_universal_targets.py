@@ -13,6 +13,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from penstock.postgres.statements.event_buses import CREATE_EVENT_BUS
+from penstock.postgres.statements.schedules import RUN_SCHEDULE
 from penstock.postgres.statements.sns.subscriptions import ADD_SUBSCRIPTION
 from penstock.postgres.statements.sns.topics import CREATE_TOPIC
 from tests.integration.scheduler.conftest import Fire
@@ -191,6 +192,15 @@ def test_a_bus_gets_raw_data(db: Connection, fire: Fire, hour: Hour) -> None:
     invoke(db, hour(), BUS, '[1.50, "<aws.scheduler.attempt-number>"]', **RAW)
     assert fire()["fired"] == 1
     assert read_event(db)[1:] == ('[1.50, "1"]', 1, None, None, {"k": "v"})
+
+
+def test_only_the_worker_fires(db: Connection, hour: Hour) -> None:
+    """A run on request does not build messages (docs/reference/eventbridge_scheduler.md)."""
+    create_bus(db)
+    invoke(db, hour(), BUS, "{}", **EVENT)
+    (row,) = call(db, RUN_SCHEDULE, ACCOUNT, REGION, "default", "s")
+    assert (row.error, "worker" in str(row.detail)) == ("TargetFailed", True)
+    assert value(db, "select count(*) from queue.event") == 0
 
 
 def test_a_missing_bus_is_tried_again(db: Connection, fire: Fire, hour: Hour) -> None:
