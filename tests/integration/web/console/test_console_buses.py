@@ -130,6 +130,24 @@ def test_a_change_replaces_the_filters_and_keeps_the_role(console: Console, bus:
     assert (late.status_code, "Another user has changed" in late.text) == (400, True)
 
 
+def test_a_universal_target_is_created_and_changed(console: Console, bus: str) -> None:
+    def call(text: str) -> str:
+        request = json.dumps({"QueueUrl": bus, "MessageBody": text})
+        return json.dumps({"UniversalTargetParameters": {"Input": request}})
+
+    target = "arn:aws:events:::aws-sdk:sqs:sendMessage"
+    form = {"name": "s", "target": target, "parameters": call("a"), "size": "1", "window": "0", "transformer": "RAW"}
+    path = f"/buses/{bus}/subscribers/s"
+    assert go(console.browser.post(f"/console/buses/{bus}/subscribe", **form)) == f"{path}?done=subscriber"
+    assert target in read(console, path)
+    version = re.findall(r'name="version" value="([^"]+)"', console.page(f"{path}/change"))[0]
+    changed = {**form, "version": version, "parameters": call("b")}
+    assert go(console.browser.post(f"/console{path}/change", **changed)) == f"{path}?done=saved"
+    url = console.queue(bus)
+    publish(console, bus, {"data": 1})
+    wait_until(lambda: console.count(url) == 1)
+
+
 @pytest.mark.parametrize(
     ("field", "value", "problem"),
     [

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.bus_arn import is_bus_arn
 from penstock.aws.sns_arn import parse_topic_arn
+from penstock.aws.universal_target import is_universal
 from penstock.context import Context
 from penstock.documents.times import parse_timestamp
 from penstock.errors import InvalidParameterValue
@@ -34,6 +35,8 @@ def describe_target(arn: str, context: Context) -> Target:
         kind, name, path = "topic", arn.rpartition(":")[2], "topics"
     elif is_bus_arn(arn):
         kind, name, path = "event bus", arn.split("/")[1], "buses"
+    elif is_universal(arn, "events"):
+        kind = "universal target"
     elif ":function:" in arn:
         kind, name = "function", arn.partition(":function:")[2]
     is_own = arn.split(":")[3:5] == [context.region, context.account_id]

@@ -78,13 +78,15 @@ def _read_blocks(form: Form, context: Context) -> JsonObject:
     if form.get_text("jsonata"):
         transformer["JsonataConfiguration"] = {"Expression": form.get_text("jsonata")}
     queue = form.get("failure_queue").strip()
+    parameters = _read_parameters(form)
+    is_universal = "UniversalTargetParameters" in parameters and transformer == {"Type": "RAW"}
     return {
         "Description": form.get("description").strip(),
         "RetryPolicy": _drop_empty(retries),
         "BatchConfiguration": _drop_empty(batch),
-        "Transformer": transformer,
+        **({} if is_universal else {"Transformer": transformer}),  # AWS's API refuses it for a universal target
         "OnFailureConfiguration": {"Arn": queue if ":" in queue else build_queue_arn(queue, context)} if queue else {},
-        "InvokeConfiguration": _read_parameters(form),
+        "InvokeConfiguration": parameters,
     }
 
 
