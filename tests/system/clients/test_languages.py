@@ -18,6 +18,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from tests.support.clients.event_bus_scenario import EVENT_BUS
 from tests.support.clients.scenario import FIFO, STANDARD, RefusedError, fifo, run_scenario, standard
 from tests.support.clients.sdk_scenario import (
     FACTS,
@@ -312,7 +313,8 @@ def test_metrics_over_jdbc_with_hostile_settings(postgres: TestServer) -> None:
 
 
 # --- rust ------------------------------------------------------------------------------------------------------------
-# Runs the SDK for Rust: aws-sdk-sqs and aws-sdk-sns (tests/support/clients/rust, built by `make clients`).
+# Runs the SDK for Rust: aws-sdk-sqs, aws-sdk-sns and aws-sdk-eventbridgev2 (tests/support/clients/rust, built by
+# `make clients`).
 
 RUST = ROOT / ".tools/clients/rust/target/debug/penstock-client"
 
@@ -322,6 +324,12 @@ def test_rust_sdk(up: Deployment) -> None:
     assert RUST.exists(), f"{RUST} is missing: run `make clients`"
     assert printed([str(RUST), up.address, "rust"]) == FACTS
     check_what_is_left(up, "rust")
+
+
+@pytest.mark.clients
+def test_rust_uses_event_buses(up: Deployment) -> None:
+    assert RUST.exists(), f"{RUST} is missing: run `make clients`"
+    assert printed([str(RUST), up.address, "rust-events", "events"]) == EVENT_BUS
 
 
 # --- php and ruby ----------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from aws_lambda_powertools.utilities.batch import (
 )
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
+from tests.support.clients.event_bus_scenario import EVENT_BUS, run_event_bus
 from tests.support.clients.scenario import FIFO, STANDARD
 from tests.support.clients.service_client import ROOT, Deployment, client, counts
 from tests.support.programs.penstock_up import Up
@@ -57,6 +58,10 @@ def installed(name: str) -> Path:
 def test_boto3_uses_queues(up: Deployment) -> None:
     seen = facts(Path(sys.executable), "boto3_client", up)
     assert seen == {"protocol": "json", "standard": STANDARD, "fifo": FIFO}
+
+
+def test_boto3_uses_event_buses(up: Deployment) -> None:
+    assert run_event_bus(up, "boto3-events") == EVENT_BUS
 
 
 @pytest.mark.clients

@@ -18,6 +18,7 @@ from typing import Any
 import boto3
 import pytest
 
+from tests.support.clients.event_bus_scenario import EVENT_BUS
 from tests.support.clients.sdk_scenario import FACTS, GO_ENVIRONMENT, GO_SOURCES, JAVA_PROGRAMS, NODE_MODULES, printed
 from tests.support.clients.service_client import ROOT, Deployment, counts
 from tests.support.pages.script import blocks
@@ -65,6 +66,11 @@ def test_a_signed_request_is_accepted(signing: Up, key: dict[str, str], program:
     assert {name: seen[name] for name in ("awaited", "received", "attributes")} == {
         name: FACTS[name] for name in ("awaited", "received", "attributes")
     }
+
+
+def test_signed_requests_use_event_buses(signing: Up, key: dict[str, str]) -> None:
+    """The SDK for Rust signs for the service `events`."""
+    assert printed([*PROGRAMS["rust"], signing.address, "signed-events", "events"], **key) == EVENT_BUS
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

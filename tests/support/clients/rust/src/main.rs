@@ -1,17 +1,22 @@
-//! Runs the scenario in tests/support/clients/sdk_scenario.py with the SDK for Rust. Arguments: the address, the queues' name.
+//! Runs the scenario in tests/support/clients/sdk_scenario.py with the SDK for Rust. Arguments: the address, the queues' name,
+//! and optionally `events` for the scenario in tests/support/clients/event_bus_scenario.py.
+
+mod events;
 
 use std::collections::BTreeMap;
 use std::error::Error;
 
+use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_credential_types::Credentials;
 use aws_sdk_sns::types::{MessageAttributeValue as TopicAttribute, PublishBatchRequestEntry};
-use aws_sdk_sqs::config::{Region, SharedHttpClient};
 use aws_sdk_sqs::primitives::Blob;
 use aws_sdk_sqs::types::{
     ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry, Message, MessageAttributeValue,
     MessageSystemAttributeName, QueueAttributeName, SendMessageBatchRequestEntry,
 };
 use aws_smithy_http_client::Builder;
+use aws_types::region::Region;
+use aws_types::SdkConfig;
 use serde_json::{json, Value};
 
 type Told<T> = Result<T, Box<dyn Error>>;
@@ -20,6 +25,7 @@ const BODY: &str = "grüße, 世界 <&>";
 const VISIBILITY_SECONDS: i32 = 600;
 
 struct Scenario {
+    events: aws_sdk_eventbridgev2::Client,
     sqs: aws_sdk_sqs::Client,
     sns: aws_sdk_sns::Client,
 }
@@ -28,29 +34,34 @@ struct Scenario {
 async fn main() -> Told<()> {
     let arguments: Vec<String> = std::env::args().collect();
     let (address, name) = (&arguments[1], &arguments[2]);
-    let http: SharedHttpClient = Builder::new().build_http();
     let credentials = Credentials::from_keys(variable("PENSTOCK_KEY"), variable("PENSTOCK_SECRET"), None);
-    let sqs = aws_sdk_sqs::Config::builder()
+    let config = SdkConfig::builder()
         .endpoint_url(address)
         .region(Region::from_static("us-east-1"))
-        .credentials_provider(credentials.clone())
-        .http_client(http.clone())
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
+        .http_client(Builder::new().build_http())
         .build();
-    let sns = aws_sdk_sns::Config::builder()
-        .endpoint_url(address)
-        .region(Region::from_static("us-east-1"))
-        .credentials_provider(credentials)
-        .http_client(http)
-        .build();
-    let scenario = Scenario { sqs: aws_sdk_sqs::Client::from_conf(sqs), sns: aws_sdk_sns::Client::from_conf(sns) };
-    let mut facts = scenario.standard(name).await?;
-    facts["fifo"] = scenario.fifo(&format!("{name}.fifo")).await?;
-    facts["topic"] = scenario.topic(name).await?;
+    let scenario = Scenario {
+        events: aws_sdk_eventbridgev2::Client::new(&config),
+        sqs: aws_sdk_sqs::Client::new(&config),
+        sns: aws_sdk_sns::Client::new(&config),
+    };
+    let facts = match arguments.get(3).map(String::as_str) {
+        Some("events") => scenario.event_bus(name).await?,
+        _ => scenario.queues_and_topic(name).await?,
+    };
     println!("{facts}");
     Ok(())
 }
 
 impl Scenario {
+    async fn queues_and_topic(&self, name: &str) -> Told<Value> {
+        let mut facts = self.standard(name).await?;
+        facts["fifo"] = self.fifo(&format!("{name}.fifo")).await?;
+        facts["topic"] = self.topic(name).await?;
+        Ok(facts)
+    }
+
     async fn standard(&self, name: &str) -> Told<Value> {
         let url = self.create(name, false).await?;
         let (awaited, sent) = tokio::join!(self.receive(&url, 1), self.send(&url, "awaited", false));
@@ -138,14 +149,13 @@ impl Scenario {
 
     async fn topic(&self, name: &str) -> Told<Value> {
         let url = self.create(&format!("{name}-topic"), false).await?;
-        let asked = self.sqs.get_queue_attributes().queue_url(&url).attribute_names(QueueAttributeName::QueueArn);
-        let attributes = asked.send().await?.attributes.unwrap_or_default();
+        let queue = self.arn(&url).await?;
         let topic = self.sns.create_topic().name(name).send().await?.topic_arn.unwrap_or_default();
         self.sns
             .subscribe()
             .topic_arn(&topic)
             .protocol("sqs")
-            .endpoint(&attributes[&QueueAttributeName::QueueArn])
+            .endpoint(queue)
             .attributes("RawMessageDelivery", "true")
             .attributes("FilterPolicy", r#"{"kind":["large"]}"#)
             .send()
@@ -175,6 +185,12 @@ impl Scenario {
             call = call.attributes(QueueAttributeName::FifoQueue, "true");
         }
         Ok(call.send().await?.queue_url.unwrap_or_default())
+    }
+
+    async fn arn(&self, url: &str) -> Told<String> {
+        let asked = self.sqs.get_queue_attributes().queue_url(url).attribute_names(QueueAttributeName::QueueArn);
+        let attributes = asked.send().await?.attributes.unwrap_or_default();
+        Ok(attributes[&QueueAttributeName::QueueArn].clone())
     }
 
     async fn send(&self, url: &str, body: &str, rich: bool) -> Told<()> {
