@@ -262,15 +262,15 @@ def _store(arn: str, valid: Sequence[BusEvent], context: Context) -> Operation[l
         yield from stored.read_bus(arn, context)
         return []
     columns = transpose(valid, len(BusEvent.__annotations__))
-    ((numbers, originals, error),) = yield from Call(PUT_BUS_EVENTS, (arn, context.account_id, *columns, None))
-    stored.raise_error(error, arn)
+    (row,) = yield from Call(PUT_BUS_EVENTS, (arn, context.account_id, *columns, None))
+    stored.raise_error(row.error, arn)
     return [
         StoredEvent(
             as_text(event.event_id) if original is None else str(original),
             str(FIRST_SEQUENCE_NUMBER + number),
             original is not None,
         )
-        for event, number, original in zip(valid, numbers or (), originals or repeat(None), strict=False)
+        for event, number, original in zip(valid, row.numbers or (), row.originals or repeat(None), strict=False)
     ]
 
 
