@@ -15,7 +15,9 @@ from urllib.parse import quote, urlsplit
 import httpx
 import pytest
 
+from penstock.aws.codec import cbor
 from tests.support.conformance.access_keys import ENCRYPTION_KEY, OWNER, SIGV4, key_ring, new_key
+from tests.support.conformance.sqs import read_cbor
 from tests.support.database import TestServer
 from tests.support.hostile.signatures.signing import JSON, Recipe, Request, Signer, sign_address, sign_header
 from tests.support.programs.penstock_service import running_service
@@ -144,6 +146,30 @@ def documents(it: CanaryInstallation, word: str) -> Iterator[int]:
     yield it.ask("POST", "/schedules", {"name": "s", "fire_at": "2099-01-01T00:00:00Z", "target": target})
 
 
+def sources(it: CanaryInstallation, word: str) -> Iterator[int]:
+    """Creates a webhook with a token, and sends requests with right and wrong tokens to its URL."""
+    token, role = f"{word}-token", f"arn:aws:iam::{OWNER}:role/r"
+    auth = {"StaticTokenAuthConfiguration": {"TokenHttpHeader": "x-token", "SecretValue": token}}
+    configuration = {"WebhookEventsConfiguration": {"AuthConfiguration": auth, "RoleArn": role}}
+
+    def call(action: str, **members: Any) -> httpx.Response:
+        headers = (("Host", it.signer.host), ("Smithy-Protocol", "rpc-v2-cbor"), ("Content-Type", "application/cbor"))
+        asked = Request("POST", f"/service/AWSEventsV2/operation/{action}", headers, cbor.encode(members))
+        signed = sign_header(asked, it.signer.key, Recipe(service="events"))
+        return it.http.post(signed.target, headers=dict(signed.headers), content=signed.body)
+
+    bus = read_cbor(call("CreateEventBus", Name="hooks").content)["EventBusArn"]
+    created = call("CreateEventSource", Name="hook", EventBusArn=bus, Configuration=configuration)
+    yield created.status_code
+    yield call("CreateEventSource", Name=word, EventBusArn=bus, Configuration=configuration).status_code
+    url = read_cbor(created.content)["EventSourceDetails"]["WebhookDetails"]["WebhookUrl"]
+    assert it.http.post(url, content=word, headers={"x-token": token}).status_code == 202
+    for given in (token, f"{word}-wrong", ""):
+        headers = {"x-token": given, "x-word": word, "content-type": "application/json"}
+        yield it.http.post(url, content=f"{{{word}", headers=headers).status_code
+    yield it.http.post(f"{url}{word}", content=word).status_code
+
+
 def names(it: CanaryInstallation, word: str) -> Iterator[int]:
     """Names queues, actions, methods and paths that do not exist."""
     for number in range(60):
@@ -173,10 +199,10 @@ def faults(it: CanaryInstallation, word: str) -> Iterator[int]:
 
 
 NOT_HTTP = "a client sent data that is not HTTP"
-KINDS = (messages, handles, credentials, documents, names, faults)
+KINDS = (messages, handles, credentials, documents, sources, names, faults)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=["messages", "handles", "credentials", "documents", "names", "faults"])
+@pytest.mark.parametrize("kind", KINDS, ids=[kind.__name__ for kind in KINDS])
 def test_no_canary_is_written_down(
     installation: CanaryInstallation,
     kind: Callable[[CanaryInstallation, str], Iterator[int]],
