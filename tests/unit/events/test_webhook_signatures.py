@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from penstock.events.errors import WebhookRefused
 from penstock.events.shapes import WebhookAuthConfiguration
 from penstock.events.webhook_settings import build_credential, check_credential, find_auth
-from penstock.events.webhook_signatures import WebhookRefused, verify
+from penstock.events.webhook_signatures import verify
 from penstock.events.webhooks import build_headers
 from tests.support.conformance.webhooks import GITHUB, STANDARD, STRIPE
 

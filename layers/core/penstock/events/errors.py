@@ -91,6 +91,21 @@ class InternalException(EventsError):
     sender_fault = False
 
 
+# --- requests to webhooks, which REST formats -------------------------------------------------------------------------
+class WebhookRefused(AwsError):
+    """The request has no valid token, password or signature. The text does not quote the request."""
+
+    json_type = query_code = "WebhookRefused"
+    status = 401
+    is_access_error = True
+
+
+class WebhookNotFound(AwsError):
+    json_type = query_code = "WebhookNotFound"
+    status = 404
+    default_message = "This URL belongs to no webhook."
+
+
 def as_events_error(error: AwsError) -> AwsError:
     """Converts an error to the event bus's format. The status can change.
 

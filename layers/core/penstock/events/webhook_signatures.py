@@ -12,8 +12,7 @@ from binascii import Error as Base64Error
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from penstock.errors import AwsError
-
+from .errors import WebhookRefused
 from .shapes import WebhookBasicHttpAuthConfiguration, WebhookHmacAuthConfiguration
 from .webhook_settings import TOLERANCE_SECONDS, Auth, decode_signing_key
 
@@ -22,14 +21,6 @@ Headers = Mapping[str, Sequence[bytes]]
 DIGESTS: Final = {"SHA1": "sha1", "SHA256": "sha256"}
 _is_seconds = re.compile(rb"[0-9]{1,12}").fullmatch
 _is_hexadecimal = re.compile(rb"[0-9A-Fa-f]{2,}").fullmatch
-
-
-class WebhookRefused(AwsError):  # noqa: N818 - called as the response is
-    """The request to a webhook has no valid token, password or signature. The text does not quote the request."""
-
-    json_type = query_code = "WebhookRefused"
-    status = 401
-    is_access_error = True
 
 
 def verify(auth: Auth, credentials: Sequence[str], headers: Headers, body: bytes, now: float) -> None:

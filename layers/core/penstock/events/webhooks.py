@@ -21,7 +21,7 @@ from penstock.errors import AccessDenied, AwsError, InternalFailure, RequestEnti
 from penstock.postgres.statement import JsonObject
 from penstock.postgres.statements.event_buses import FIND_WEBHOOK, WebhookRow
 
-from .errors import InvalidInputException
+from .errors import InvalidInputException, WebhookNotFound
 from .publishing import BINARY, JSON, MAX_BYTES, publish_all
 from .shapes import PutRawEventsRequestEntry, PutRawEventsSystemMetadata, WebhookEventsSourceConfiguration
 from .webhook_settings import decrypt, find_auth
@@ -36,12 +36,6 @@ _has_control = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]").search
 def hide_key(path: str) -> str:
     """Returns a path without the key of a webhook, for logs and traces. AWS's model marks WebhookUrl as sensitive."""
     return f"{PATH}{{key}}" if path.startswith(PATH) else path
-
-
-class WebhookNotFound(AwsError):  # noqa: N818 - called as the response is
-    json_type = query_code = "WebhookNotFound"
-    status = 404
-    default_message = "This URL belongs to no webhook."
 
 
 class ReceivedEvent(msgspec.Struct):

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Path, Request, Response
 
 from penstock import errors
 from penstock.errors import AwsError
-from penstock.events.webhook_signatures import WebhookRefused
-from penstock.events.webhooks import PATH, ReceivedEvent, WebhookNotFound, build_headers, receive
+from penstock.events.errors import WebhookNotFound, WebhookRefused
+from penstock.events.webhooks import PATH, ReceivedEvent, build_headers, receive
 from penstock.management.buses.webhooks import WebhookSecret, read_webhook_secret
 from penstock.management.errors import EventSourceNotFound
 from penstock.management.rights import right_of

@@ -15,9 +15,9 @@ from penstock.events.errors import (
     LimitExceededException,
     ResourceAlreadyExistsException,
     ResourceInUseException,
+    WebhookNotFound,
+    WebhookRefused,
 )
-from penstock.events.webhook_signatures import WebhookRefused
-from penstock.events.webhooks import WebhookNotFound
 from penstock.management.errors import (
     AccessIsOff,
     AlertsNotSet,
