@@ -12,7 +12,7 @@ do $$
 declare
     v_secrets constant text :=
         'queue.secret, queue.access_key, queue.bearer_key, queue.signing_key, queue.console_session, '
-        'queue.alert_target, queue.connection';
+        'queue.alert_target, queue.connection, queue.event_webhook';
     v_owner constant regrole := to_regrole('penstock_owner');
     v_role text;
     v_object text;

@@ -12,7 +12,7 @@ secret as (
     select c.oid, c.relname from pg_class c
     where c.relnamespace = 'queue'::regnamespace
         and c.relname in ('secret', 'access_key', 'bearer_key', 'signing_key', 'console_session', 'alert_target',
-            'connection')),
+            'connection', 'event_webhook')),
 privileged as (
     select distinct r.oid, s.relname from pg_roles r cross join secret s
     where has_table_privilege(r.oid, s.oid, 'select, insert, update, delete')),

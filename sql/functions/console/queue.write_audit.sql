@@ -98,8 +98,8 @@ select case
             (values (array['FilterConfiguration', 'InvokeConfiguration', 'Transformer'])) v (secret)
         where s.arn = p_arn)
     when p_arn like 'arn:aws:events:%:event-sourcev2/%' then (
-        select s.configuration || jsonb_build_object('revoked', s.revoked, 'tags', s.tags, 'rotated_at', w.rotated_at)
-        from queue.event_source s left join queue.event_webhook w using (source_id) where s.arn = p_arn)
+        select s.configuration || jsonb_build_object('revoked', s.revoked, 'tags', s.tags)
+        from queue.event_source s where s.arn = p_arn)
     else '{}' end
 $$;
 
