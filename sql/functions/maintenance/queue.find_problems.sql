@@ -22,23 +22,25 @@ begin
     -- Sequences
     for v_sequence in
         select s.name, coalesce(u.tab, d.refobjid::regclass) as tab, coalesce(u.col, a.attname) as col,
-            coalesce(u.rows, 'true') as rows, coalesce(p.last_value, 0) as last_value
+            coalesce(u.rows, 'true') as rows, coalesce(p.last_value, 0) << coalesce(u.bits, 0) as last_value,
+            (1 << coalesce(u.bits, 0)) - 1 as more
         from (select c.oid, c.relname as name from pg_class c
               where c.relnamespace = 'queue'::regnamespace and c.relkind = 'S'
                   -- history_id alone has no index, so max(history_id) would read the whole table.
                   and c.relname !~ 'history_id$') s
         join pg_sequences p on p.schemaname = 'queue' and p.sequencename = s.name
-        left join (values ('fifo_id', 'queue.fifo_message'::regclass, 'id', 'true'),
-            ('side_id', 'queue.side', 'id', 'shard = queue.side_shard()'),  -- Other rows have their id from the log.
-            ('schedule_id', 'queue.schedule', 'schedule_id', 'true'),
-            ('topic_sequence', 'queue.topic_deduplication', 'sequence_number', 'true'))
-            u(seq, tab, col, rows) on u.seq = s.name
+        left join (values ('fifo_id', 'queue.fifo_message'::regclass, 'id', 'true', 0),
+            ('side_id', 'queue.side', 'id', 'shard = queue.side_shard()', 0),  -- Other rows have their id from the log.
+            ('schedule_id', 'queue.schedule', 'schedule_id', 'true', 0),
+            ('topic_sequence', 'queue.topic_deduplication', 'sequence_number', 'true', 0),
+            ('event_block', 'queue.event', 'number', 'true', 10))           -- a value stands for 1,024 numbers
+            u(seq, tab, col, rows, bits) on u.seq = s.name
         left join pg_depend d on d.classid = 'pg_class'::regclass and d.objid = s.oid and d.deptype in ('a', 'i')
         left join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
     loop
         execute format('select max(%I) from %s where %s', v_sequence.col, v_sequence.tab, v_sequence.rows)
         into v_highest;
-        if v_highest > v_sequence.last_value then
+        if v_highest > v_sequence.last_value + v_sequence.more then
             subject := 'sequences';
             problem := format('%s stands at %s, %s.%s at %s', v_sequence.name, v_sequence.last_value, v_sequence.tab,
                 v_sequence.col, v_highest);

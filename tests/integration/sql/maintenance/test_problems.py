@@ -9,6 +9,7 @@ from penstock.postgres.migrations import find_sql_directory
 from penstock.postgres.statements.installation import CHECK_SERVER, FIND_PROBLEMS, MAINTAIN_INSTALLATION
 from tests.integration.sql.conftest import Connect
 from tests.support.database import Database
+from tests.support.events import add_bus, put
 from tests.support.sql.calls import (
     Connection,
     call,
@@ -65,6 +66,16 @@ def test_messages_that_come_again_keep_their_ids(db: Connection) -> None:
     change(db, receive(db, arn, 3), 30)
     assert (value(db, "select max(id) from queue.side") or 0) > 0
     assert problems(db) == []
+
+
+def test_events_take_blocks_of_numbers(db: Connection) -> None:
+    """The sequence counts blocks of 1,024 numbers."""
+    bus = add_bus(db)
+    put(db, bus, *map(str, range(1024)))
+    put(db, bus, "last")
+    assert problems(db) == []
+    db.execute("select setval('queue.event_block', 1)")
+    assert [subject for subject, _ in problems(db)] == ["sequences"]
 
 
 def test_an_open_transaction_is_no_damage(db: Connection, queues: tuple[str, str], connect: Connect) -> None:
