@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from penstock.events.delivery import filter_rules
 from penstock.events.delivery.filters import FilterIndex, UnreadableEvent
 from penstock.events.errors import InvalidInputException
 from penstock.events.patterns import MAX_LEVELS, check_filters
@@ -329,6 +330,49 @@ def test_arrays_that_are_too_deep_are_an_error_and_no_mismatch() -> None:
     assert found[:2] == [1, 1]
     assert found[-1] == -1
     assert len(found) == 11
+
+
+# --- large events ----------------------------------------------------------------------------------------------------
+TENS = {name: {"$or": [{f"k{n}": [1]} for n in range(10)]} for name in "xyz"}  # 1,000 alternatives, the most of AWS
+ONES = {name: {f"k{n}": 1 for n in range(10)} for name in "xyz"}
+
+
+def test_the_alternatives_of_a_pattern_compare_a_long_array_once() -> None:
+    """Each time, 1,000 alternatives would need 10 million comparisons, which are more than MAX_COMPARISONS."""
+    pattern = {"a": [{"suffix": "z"}], **TENS}
+    values = [f"v{n}" for n in range(5_000)]
+    assert matches(pattern, {"a": values, **ONES}) is False
+    assert matches(pattern, {"a": [*values, "z"], **ONES}) is True
+
+
+def test_a_pattern_that_needs_too_many_comparisons_lets_the_event_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each member matches in an element of the array, but no element has all of them. The other subscribers receive
+    what their patterns match."""
+    monkeypatch.setattr(filter_rules, "MAX_COMPARISONS", 20_000)
+    index = FilterIndex(
+        [
+            (1, configuration(DATA={"l": TENS})),
+            (2, configuration(DATA={"l": {"x": {"k1": [1]}, "y": {"k1": [1]}}})),
+            (3, configuration(DATA={"l": {"x": {"k1": [1], "k2": [1]}}})),
+            (4, configuration(DATA={"l": TENS}, METADATA={"k": ["w"]})),
+            (5, configuration(DATA={"l": TENS}, METADATA={"k": ["v"]})),
+        ]
+    )
+    elements = [*({name: members} for name, members in ONES.items()), *[{}] * 100]
+    with pytest.raises(UnreadableEvent) as found:
+        index.find(event({"l": elements}, metadata={"k": "v"}))
+    assert found.value.matched == [3]
+    assert sorted(found.value.unjudged) == [1, 5]
+
+
+def test_an_event_of_a_mebibyte_is_compared_with_hundreds_of_patterns() -> None:
+    size = 100_000
+    patterns = [{"l": {"a": [n], "b": [n]}} for n in range(size, size + 300)]
+    index = FilterIndex([(n, configuration(DATA=pattern)) for n, pattern in enumerate(patterns)])
+    elements = [*({"a": n} for n in range(size)), {"a": size + 7, "b": size + 7}]
+    given = event({"l": elements})
+    assert len(given.data) > 1_000_000
+    assert index.find(given) == [7]
 
 
 def _list_leaves(value: object, names: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], object]]:

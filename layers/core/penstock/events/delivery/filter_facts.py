@@ -4,6 +4,7 @@ A value has a place: the names on its path. Arrays add no name, so `{"a": [{"b":
 at a.b. A dot in a name is equivalent to nesting, as in filter policies. Source: README of github.com/aws/event-ruler.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -51,7 +52,8 @@ class Facts:
 
     `converts` means that texts can contain the characters that patterns replace. `has_several` means that an array has
     several elements, including objects or arrays. Keys then have to match in one element. `has_paths` means that names
-    of members can differ from the names of places.
+    of members can differ from the names of places. `size` is the number of members and elements that a walk can visit.
+    `memory` has what the values of long arrays have shown, and `work` the comparisons by pattern (filter_rules.py).
     """
 
     document: object
@@ -59,6 +61,9 @@ class Facts:
     values: dict[Place, list[Fact]] = field(default_factory=dict)
     has_several: bool = False
     has_paths: bool = False
+    size: int = 0
+    memory: dict[object, bool] = field(default_factory=dict)
+    work: Counter[object] = field(default_factory=Counter)
 
 
 def split_name(name: str) -> tuple[str, ...]:
@@ -85,6 +90,7 @@ def read_facts(document: object, places: Place, *, converts: bool) -> Facts:
     while pending:
         place, value = pending.pop()
         if isinstance(value, dict):
+            facts.size += len(value)
             for name, member in value.items():
                 found = place.find(name, converts=converts)
                 if found is not None:
@@ -98,6 +104,7 @@ def read_facts(document: object, places: Place, *, converts: bool) -> Facts:
 
 
 def _read_array(place: Place, array: list[object], facts: Facts, pending: list[tuple[Place, object]]) -> None:
+    facts.size += len(array)
     kinds = set(map(type, array))
     if not _CONTAINERS.isdisjoint(kinds):
         facts.has_several = facts.has_several or len(array) > 1

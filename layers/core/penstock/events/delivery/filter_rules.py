@@ -15,6 +15,15 @@ from penstock.sns.filter_policy.values import SEPARATOR, lower_case
 from .filter_facts import Fact, Facts, Place, convert_fact, split_name
 
 FactTest = Callable[[Fact], bool]
+MAX_COMPARISONS = 2_000_000
+"""The most comparisons of a pattern with one event, which take about a second. Without a limit, 4 KiB of
+patterns and an event of 1 MiB can need minutes, in which the bus delivers nothing (our choice)."""
+FEW = 100
+"""A key with at most this number of comparisons is compared again, and not counted."""
+
+
+class TooManyComparisons(Exception):  # noqa: N818 - no error of the client
+    """A pattern needs more than MAX_COMPARISONS comparisons with an event."""
 
 
 class Key:
@@ -84,45 +93,66 @@ class KeyGroup:
 
 
 class Alternative:
-    """Keys that must match together. The first keys are the ones that are fastest to test."""
+    """Keys that must match together. The first keys are the ones that are fastest to test. `pattern` is the same object
+    in all alternatives of a pattern."""
 
-    __slots__ = ("_group", "keys")
+    __slots__ = ("_group", "_pattern", "keys")
 
-    def __init__(self, keys: Sequence[Key]) -> None:
+    def __init__(self, keys: Sequence[Key], pattern: object) -> None:
         self.keys = sorted(keys, key=lambda key: len(key.tests))
+        self._pattern = pattern
         self._group: KeyGroup | None = None
 
     def passes(self, facts: Facts) -> bool:
-        """Returns whether all keys match. Raises RecursionError for an event with too many arrays in arrays."""
+        """Returns whether all keys match. Raises RecursionError for an event with too many arrays in arrays, and
+        TooManyComparisons."""
         values = facts.values
         for key in self.keys:
             known = values.get(key.place)
             if known is None:
                 if not key.may_be_missing:
                     return False
-            elif not key.passes(known):
+            elif not (key.passes(known) if len(known) * (len(key.tests) + 1) <= FEW else self._try_key(key, facts)):
                 return False
         return not facts.has_several or self._passes_together(facts)
+
+    def _try_key(self, key: Key, facts: Facts) -> bool:
+        """Returns whether a key passes that has many values or tests. Alternatives share keys, so an event is compared
+        with each key once."""
+        found = facts.memory.get(key)
+        if found is None:
+            known = facts.values[key.place]
+            self._count(len(known) * (len(key.tests) + 1), facts)
+            found = facts.memory[key] = key.passes(known)
+        return found
 
     def _passes_together(self, facts: Facts) -> bool:
         """Returns whether the keys that have values match in a single element of each array."""
         keys = [key for key in self.keys if key.place in facts.values]
+        if len(keys) < min(2, len(self.keys)):
+            return True
+        self._count(facts.size, facts)
         if len(keys) < len(self.keys):
-            return len(keys) < 2 or KeyGroup(keys).passes(facts.document, facts)
+            return KeyGroup(keys).passes(facts.document, facts)
         if self._group is None:
             self._group = KeyGroup(keys)
         return self._group.passes(facts.document, facts)
+
+    def _count(self, comparisons: int, facts: Facts) -> None:
+        facts.work[self._pattern] += comparisons
+        if facts.work[self._pattern] > MAX_COMPARISONS:
+            raise TooManyComparisons
 
 
 def compile_pattern(text: str, scope: str, places: Place) -> list[Alternative]:
     """Returns the alternatives of a pattern, and adds their places to the tree."""
     compiled: dict[int, Key] = {}
-    found = []
+    pattern, found = object(), []
     for branch in list_branches(Object(tuple(read_pattern(text, scope)))):
         for key in branch.values():
             if id(key) not in compiled:
                 compiled[id(key)] = Key(key, places)
-        found.append(Alternative([compiled[id(key)] for key in branch.values()]))
+        found.append(Alternative([compiled[id(key)] for key in branch.values()], pattern))
     return found
 
 

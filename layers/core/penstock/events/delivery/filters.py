@@ -16,7 +16,7 @@ from penstock.postgres.statement import JsonObject
 
 from .event import Event
 from .filter_facts import Fact, Facts, Place, read_facts
-from .filter_rules import Alternative, Key, compile_pattern
+from .filter_rules import Alternative, Key, TooManyComparisons, compile_pattern
 
 SCOPES: Final = ("SYSTEM_METADATA", "METADATA", "DATA")
 """The scopes in the order of their cost: DATA needs the decoded payload."""
@@ -24,10 +24,11 @@ _SHARED: Final = 1_000_000  # the cost of an alternative that no value of an eve
 
 
 class UnreadableEvent(Exception):  # noqa: N818 - no error of the client
-    """The payload cannot be compared with patterns: it is not JSON, or it has too many levels.
+    """The payload cannot be compared with patterns: it is not JSON, it has too many levels, or a pattern needs too many
+    comparisons with it.
 
-    `matched` has the subscribers that match without the payload. `unjudged` has the subscribers that match except for
-    their filter of the scope DATA, which needs the payload.
+    `matched` has the subscribers that match. `unjudged` has the subscribers that match except for their filter of the
+    scope DATA, which cannot be compared.
     """
 
     def __init__(self, matched: list[int], unjudged: list[int]) -> None:
@@ -114,35 +115,39 @@ class FilterIndex:
             return [subscriber_id for _, subscriber_id in self._unfiltered]
         reader = _EventReader(event, delivery_type, self._places)
         try:
-            found = self._find_matching(reader)
+            found, unjudged = self._find_matching(reader)
         except (_UnreadableData, RecursionError):
             found, unjudged = self._find_without_data(reader)
-            if unjudged:
-                raise UnreadableEvent(self._list_ids(found), unjudged) from None
+        if unjudged:
+            raise UnreadableEvent(self._list_ids(found), unjudged)
         return self._list_ids(found)
 
-    def _find_matching(self, reader: "_EventReader") -> dict[int, int]:
-        """Returns the matching subscribers that have filters, as ids by position."""
+    def _find_matching(self, reader: "_EventReader") -> tuple[dict[int, int], list[int]]:
+        """Returns the matching subscribers that have filters, as ids by position, and the ids of those that need too
+        many comparisons."""
         found: dict[int, int] = {}
+        unjudged: dict[int, int] = {}
         for scope, index in self._indexes.items():
             facts = reader.read(scope)
             if facts is None:
                 continue
             for subscriber, alternative in index.find_candidates(facts):
-                if (
-                    subscriber.position not in found
-                    and alternative.passes(facts)
-                    and all(reader.passes(other, subscriber) for other in subscriber.patterns if other != scope)
-                ):
-                    found[subscriber.position] = subscriber.id
-        return found
+                if subscriber.position in found:
+                    continue
+                try:
+                    if alternative.passes(facts) and reader.passes_all_but(scope, subscriber):
+                        found[subscriber.position] = subscriber.id
+                except TooManyComparisons:
+                    if reader.passes_all_but("DATA", subscriber):
+                        unjudged[subscriber.position] = subscriber.id
+        return found, [number for position, number in unjudged.items() if position not in found]
 
     def _find_without_data(self, reader: "_EventReader") -> tuple[dict[int, int], list[int]]:
         """Returns the subscribers that match without a filter for DATA, and the ids of those that have one."""
         found: dict[int, int] = {}
         unjudged = []
         for subscriber in self._filtered:
-            if all(reader.passes(scope, subscriber) for scope in subscriber.patterns if scope != "DATA"):
+            if reader.passes_all_but("DATA", subscriber):
                 if "DATA" in subscriber.patterns:
                     unjudged.append(subscriber.id)
                 else:
@@ -170,7 +175,11 @@ class _EventReader:
             self._read[scope] = self._read_scope(scope)
         return self._read[scope]
 
-    def passes(self, scope: str, subscriber: _Subscriber) -> bool:
+    def passes_all_but(self, scope: str, subscriber: _Subscriber) -> bool:
+        """Returns whether the subscriber's filters of the other scopes match."""
+        return all(self._passes(other, subscriber) for other in subscriber.patterns if other != scope)
+
+    def _passes(self, scope: str, subscriber: _Subscriber) -> bool:
         facts = self.read(scope)
         return facts is not None and any(alternative.passes(facts) for alternative in subscriber.patterns[scope])
 
