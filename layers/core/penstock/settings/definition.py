@@ -93,8 +93,8 @@ class Settings:
         "`off` accepts clients with any credentials or none. `presence` accepts clients that send any credentials. "
         "`sigv4` accepts clients that sign with a key from `penstock keys`. See [Access](../operate/access.md).")
     queue_encryption_key = Setting("", unit="32 bytes, base64", secret=True, format=formats.ENCRYPTION_KEY, help="The "
-        "key that encrypts the secrets of access keys in the database. `QUEUE_ACCESS=sigv4` and `penstock keys create` "
-        "need this key.")
+        "key that encrypts the secrets of access keys, webhook event sources and connections in the database. "
+        "`QUEUE_ACCESS=sigv4`, `penstock keys create`, webhook event sources and connections need this key.")
     queue_access_cache_seconds = Setting(30, unit="seconds", minimum=0, help="How long a process caches an access key. "
         "A revocation takes effect after this time. With 0, each request reads the key from the database.")
     queue_refuse_kms = Setting(False, help="Refuses queues, topics and schedules that name a KMS key. Penstock does "
@@ -197,7 +197,8 @@ class Settings:
 
     _webhooks = Subject("Webhooks")
     queue_http_delivery_enabled = Setting(True, help="Delivers messages to subscribed HTTP(S) endpoints "
-        "([Webhooks](webhooks.md)), functions, the gateway and the mail server.")
+        "([Webhooks](webhooks.md)), functions, the gateway, the mail server and "
+        "[API destinations](api_destinations.md).")
     queue_http_delivery_poll_ms = Setting(1000, unit="ms", minimum=10, help="The maximum pause between two queries for "
         "due deliveries, and for events of buses. The next retry ends the pause. Where LISTEN works, a publish also "
         "ends the pause.")
@@ -206,8 +207,9 @@ class Settings:
         "the maximum is 15 seconds, as on AWS.")
     queue_http_delivery_batch_size = Setting(50, unit="deliveries", minimum=1, maximum=1000, help="The maximum number "
         "of deliveries that a process claims at once, and the maximum number of its concurrent requests.")
-    webhook_allow_cidrs = Setting("", unit="networks", help="The private networks that webhooks can reach, separated "
-        "by commas, such as `10.0.0.0/8,fd00::/8`. Without a value, webhooks can reach only public addresses.")
+    webhook_allow_cidrs = Setting("", unit="networks", help="The private networks that webhooks and API destinations "
+        "can reach, separated by commas, such as `10.0.0.0/8,fd00::/8`. Without a value, they can reach only public "
+        "addresses.")
     webhook_signing_secret = Setting("", unit="whsec_…", secret=True, help="The secret that signs webhooks of events "
         "in the format of Standard Webhooks. The secret is `whsec_` and the base64 text of 24 to 64 bytes. To change "
         "the secret, set both the new and the old secret, separated by a space. The service signs with both secrets.")

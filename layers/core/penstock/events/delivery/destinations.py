@@ -90,7 +90,7 @@ class DestinationBatches:
         for number, places in enumerate(split_payloads(payloads, MAX_BODY)[: destination.requests]):
             turn = destination.next_turn_at + number * row.pause_ms / 1000
             ready = list_ready(batch, places, found)
-            if ready and turn < ends:
+            if ready and max(turn, monotonic()) < ends:
                 await asyncio.sleep(max(0.0, turn - monotonic()))
                 sent = [each for place in ready if isinstance(each := payloads[place], Payload)]
                 refusal = await self._send(batch, sent, row, parameters)
