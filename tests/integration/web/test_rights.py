@@ -237,6 +237,24 @@ def test_a_right_is_asked_with_its_arn(case: RightCase, interfaces: Interfaces) 
     assert interfaces.ask(case)[0] == 403
 
 
+def test_an_api_destination_needs_the_right_on_its_connection(interfaces: Interfaces) -> None:
+    """Whoever names the endpoint decides who receives the secrets ("Actions, resources, and condition keys for Amazon
+    EventBridge", Service Authorization Reference)."""
+    caller = {"authorization": f"Bearer {interfaces.keys['token']}"}
+    interfaces.set_policy(
+        EVERYTHING, {"Effect": "Deny", "Action": "events:*ApiDestination", "Resource": f"{CONNECTION}*"}
+    )
+    new = {**BODIES["POST /api-destinations"], "name": "other"}
+    path = "/v1/api-destinations/guarded"
+    for refused in (
+        interfaces.http.post("/v1/api-destinations", json=new, headers=caller),
+        interfaces.http.patch(path, json={"invocation_endpoint": "https://b.example/"}, headers=caller),
+        interfaces.http.patch(path, json={"connection": "guarded"}, headers=caller),
+    ):
+        assert (refused.status_code, f"resource: {CONNECTION}{ID} " in refused.text) == (403, True), refused.text
+    assert interfaces.http.patch(path, json={"description": "d"}, headers=caller).status_code == 200
+
+
 def test_a_deny_on_another_resource_refuses_nothing(interfaces: Interfaces) -> None:
     interfaces.set_policy(
         EVERYTHING,

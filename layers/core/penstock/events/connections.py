@@ -23,6 +23,12 @@ is_header_value: Final = re.compile(r"[\t\x20-\x7e]*").fullmatch
 _is_credential: Final = re.compile(r"[^\x00-\x08\x0a-\x1f:\x7f]+").fullmatch
 _is_query_key: Final = re.compile(r"[^\x00-\x1f\x7f]+").fullmatch
 _is_query_value: Final = re.compile(r"[^\x00-\x09\x0b\x0c\x0e-\x1f\x7f]*").fullmatch
+FIXED_HEADERS: Final = frozenset((
+    "connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "proxy-authorization",
+    "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "user-agent", "via",
+))  # fmt: skip
+"""The headers that the worker sets or never sends. They frame a message or belong to the connection (RFC 9110, section
+7.6.1)."""
 SECRETS: Final = frozenset(("Password", "ApiKeyValue", "ClientSecret"))
 
 
@@ -71,8 +77,10 @@ class ApiKeyCredentials(_Part):
     api_key_value: AuthText
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a text that cannot be a header."""
+        """Raises ValueError for a text that cannot be a header, and for FIXED_HEADERS."""
         _require(is_header_name(self.api_key_name), "ApiKeyName")
+        if self.api_key_name.lower() in FIXED_HEADERS:
+            raise ValueError("ApiKeyName cannot be a header that belongs to the connection")
         _require(_is_credential(self.api_key_value) and is_header_value(self.api_key_value), "ApiKeyValue")
 
 

@@ -108,6 +108,7 @@ def test_a_change_of_a_connection(http: httpx.Client) -> None:
         ("BASIC", {"BasicAuthParameters": {"Username": "a"}}),
         ("API_KEY", {"ApiKeyAuthParameters": {"ApiKeyName": "a b", "ApiKeyValue": "c"}}),
         ("API_KEY", {"ApiKeyAuthParameters": {"ApiKeyName": "a", "ApiKeyValue": "c\r\nx"}}),
+        ("API_KEY", {"ApiKeyAuthParameters": {"ApiKeyName": "Transfer-Encoding", "ApiKeyValue": "chunked"}}),
         ("BASIC", {**BASIC, "InvocationHttpParameters": {"HeaderParameters": [{"Key": "a", "Value": "b\r\nc: d"}]}}),
         ("BASIC", {**BASIC, "InvocationHttpParameters": {"HeaderParameters": [{"Key": "a\n", "Value": "b"}]}}),
         ("BASIC", {**BASIC, "InvocationHttpParameters": {"BodyParameters": [{"Key": "a", "Value": "b"}] * 101}}),

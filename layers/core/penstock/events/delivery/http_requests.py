@@ -1,8 +1,7 @@
 """Builds the requests to API destinations.
 
 A connection's parameters take precedence over those of the subscriber (InvocationHttpParameters, EventBridge API
-Reference). The worker sends no header that frames a message or belongs to the connection (RFC 9110, section 7.6.1),
-whatever the parameters say, so that no event can begin a second request.
+Reference). The worker ignores FIXED_HEADERS in the parameters, so that no event can begin a second request.
 """
 
 from base64 import b64encode
@@ -14,16 +13,12 @@ import msgspec
 
 from penstock import __version__
 from penstock.endpoint import Endpoint, parse_endpoint
-from penstock.events.connections import AuthParameters, is_header_name, is_header_value
+from penstock.events.connections import FIXED_HEADERS, AuthParameters, is_header_name, is_header_value
 
 from .tokens import NO_PARAMETERS
 
 AGENT: Final = f"Penstock/{__version__}"
 CONTENT_TYPE: Final = "application/json; charset=utf-8"
-REMOVED: Final = frozenset((
-    "connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "proxy-authorization",
-    "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "user-agent", "via",
-))  # fmt: skip
 WITHOUT_BODY: Final = frozenset(("GET", "HEAD"))
 """The methods of requests without a body (our choice; "content received in a GET request has no generally defined
 semantics", RFC 9110, section 9.3.1)."""
@@ -84,7 +79,7 @@ def build_headers(*parts: Mapping[str, str]) -> list[str]:
             if not (is_header_name(name) and is_header_value(value)):
                 raise InvalidRequestError("A header has a character that is not allowed.")
             headers[name.lower()] = f"{name}: {value.strip()}"
-    return [line for name, line in headers.items() if name not in REMOVED]
+    return [line for name, line in headers.items() if name not in FIXED_HEADERS]
 
 
 def _read_map(given: Mapping[str, object], name: str) -> dict[str, str]:
