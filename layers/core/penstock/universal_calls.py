@@ -3,6 +3,7 @@
 from typing import Final, Literal, NamedTuple
 
 import msgspec
+import msgspec.structs
 
 from .aws.codec import json
 from .aws.codec.names import Document, Request, Unsupported
@@ -41,6 +42,10 @@ REQUESTS: Final[dict[UniversalAction, type[CallRequest]]] = {
     PUBLISH: PublishRequest,
     INVOKE: InvokeRequest,
 }
+_NAMES: Final = {
+    action: frozenset(each.encode_name for each in msgspec.structs.fields(request))
+    for action, request in REQUESTS.items()
+}
 _UNSUPPORTED: Final = {
     "client_context": "ClientContext",
     "durable_execution_name": "DurableExecutionName",
@@ -61,6 +66,9 @@ def read_call(action: UniversalAction, text: str, context: Context) -> Universal
     The service checks the values of the request when it executes the call, as on AWS.
     """
     document = read_input(action, text)
+    unknown = [name for name in document if name not in _NAMES[action]]
+    if unknown:
+        raise UniversalTargetInvalid(f"Input has unknown member(s): {', '.join(map(repr, unknown[:3]))}.")
     arn = find_resource(action, document, context)
     try:
         request: CallRequest = json.build_decoder(REQUESTS[action])(text.encode())

@@ -60,6 +60,7 @@ def test_the_request_names_its_resource(action: Any, request_: dict[str, str], a
         (SEND_MESSAGE, "{}", r"missing required field\(s\): MessageBody, QueueUrl"),
         (SEND_MESSAGE, '{"QueueUrl": "jobs", "MessageBody": null}', r"missing required field\(s\): MessageBody"),
         (SEND_MESSAGE, '{"queueUrl": "jobs", "messageBody": "m"}', r"missing required field\(s\)"),
+        (SEND_MESSAGE, '{"QueueUrl": "jobs", "MessageBody": "m", "DelaySecond": 9}', "unknown member.*'DelaySecond'"),
         (SEND_MESSAGE, '{"QueueUrl": "jobs", "MessageBody": 1}', "can not be converted to a String"),
         (SEND_MESSAGE, '{"QueueUrl": "jobs", "MessageBody": "m", "DelaySeconds": "1"}', "to an Integer"),
         (SEND_MESSAGE, '{"QueueUrl": "a b", "MessageBody": "m"}', "QueueUrl"),

@@ -25,7 +25,7 @@ _COMMANDS: Final = {
     "--region NAME` selects another region.",
     "mapping_not_found": "`penstock mappings list` lists the mappings.",
     "bus_not_found": "`penstock buses list` lists the event buses of the region {region}.",
-    "event_source_not_found": "`aws eventsv2 list-event-sources` lists the event sources.",
+    "event_source_not_found": "`aws eventbridgev2 list-event-sources` lists the event sources.",
     "subscriber_not_found": "`penstock subscribers list BUS` lists the subscribers.",
     "endpoint_not_found": "`penstock webhooks list` lists the endpoints.",
 }

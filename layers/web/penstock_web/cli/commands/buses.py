@@ -169,7 +169,9 @@ def show_subscriber(bus: Bus, subscriber: Subscriber, endpoint: Endpoint = None,
     print_described(RestClient(endpoint).call("GET", _path_of(bus, subscriber)), json)
 
 
-@subscribers.command("create", help="let a queue, a topic, a function or another bus receive the events of a bus")
+@subscribers.command(
+    "create", help="send the events of a bus to a queue, topic, function, API destination or other bus"
+)
 def create_subscriber(  # noqa: PLR0913, PLR0917 - each is an option
     bus: Bus,
     subscriber: Subscriber,
