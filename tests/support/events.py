@@ -2,9 +2,11 @@
 
 from uuid import UUID, uuid4
 
+import msgspec
 import psycopg
 from psycopg.types.json import Jsonb
 
+from penstock.events.connections import AuthParameters, ParameterCipher, hide_secrets
 from penstock.settings import Settings
 from penstock.workers.events import EventDeliverer
 from tests.support.database import Database
@@ -67,20 +69,26 @@ def store_webhook(database: Database, bus_arn: str, name: str) -> str:
     return arn
 
 
-def store_destination(database: Database, account: str, name: str) -> tuple[str, str]:
-    """Stores a connection that no worker can decrypt, and an API destination. Returns their ARNs."""
+def store_destination(
+    database: Database, account: str, name: str, url: str = "https://a.example/", key: str | None = None
+) -> tuple[str, str]:
+    """Stores a connection with an API key, which no worker can decrypt without `key`, and an API destination. Returns
+    their ARNs."""
     head, uuid = f"arn:aws:events:{REGION}:{account}", "00000000-0000-4000-8000-000000000000"
     connection, destination = f"{head}:connection/{name}/{uuid}", f"{head}:api-destination/{name}/{uuid}"
-    fields = {"authorization_type": "API_KEY", "parameters": {"ApiKeyAuthParameters": {"ApiKeyName": "x-key"}}}
-    more = {"connection_arn": connection, "invocation_endpoint": "https://a.example/", "http_method": "POST"}
+    given = {"ApiKeyAuthParameters": {"ApiKeyName": "x-key", "ApiKeyValue": "k1"}}
+    parameters = msgspec.convert(given, AuthParameters)
+    sealed = b"sealed" if key is None else ParameterCipher(key).seal(parameters, connection, account)
+    fields = {"authorization_type": "API_KEY", "parameters": hide_secrets(parameters)}
+    more = {"connection_arn": connection, "invocation_endpoint": url, "http_method": "POST", "rate_limit": 300}
     with psycopg.connect(database.dsn, autocommit=True) as db:
         db.execute(
-            "select queue.create_connection(%s, %s, %s, %s, %s, 'sealed')",
-            (account, REGION, name, connection, Jsonb(fields)),
+            "select queue.create_connection(%s, %s, %s, %s, %s, %s)",
+            (account, REGION, name, connection, Jsonb(fields), sealed),
         )
         db.execute(
             "select queue.create_api_destination(%s, %s, %s, %s, %s)",
-            (account, REGION, name, destination, Jsonb({**more, "rate_limit": 300})),
+            (account, REGION, name, destination, Jsonb(more)),
         )
     return connection, destination
 

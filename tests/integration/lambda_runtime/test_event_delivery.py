@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-import httpx
 import psycopg
 import pytest
 
@@ -24,6 +23,7 @@ from penstock.settings import Settings
 from penstock.workers.events import EventDeliverer
 from tests.support.conformance.sdk_clients import ACCOUNT, build_client
 from tests.support.database import Database
+from tests.support.events import store_destination
 from tests.support.functions.server import FunctionServer
 from tests.support.http_endpoint import serve_http
 
@@ -159,18 +159,12 @@ def test_a_container_and_the_function_deliver_each_event_once(database: Database
 
 
 def test_the_function_sends_to_an_api_destination(database: Database) -> None:
-    """An installation of functions alone also has the REST API, which creates API destinations."""
     key = b64encode(b"k" * 32).decode()
     with (
         serve_http() as endpoint,
         start(database, QUEUE_ENCRYPTION_KEY=key, WEBHOOK_ALLOW_CIDRS="127.0.0.0/8") as functions,
-        httpx.Client(base_url=functions.endpoint_url) as http,
     ):
-        credentials = {"BasicAuthParameters": {"Username": "max", "Password": "geheim"}}
-        new = {"name": "c", "authorization_type": "BASIC", "auth_parameters": credentials}
-        http.post("/v1/connections", json=new).raise_for_status()
-        of_destination = {"name": "d", "connection": "c", "invocation_endpoint": endpoint.url, "http_method": "PUT"}
-        target = http.post("/v1/api-destinations", json=of_destination).json()["arn"]
+        _, target = store_destination(database, ACCOUNT, "crm", endpoint.url, key)
         installation = build_installation(functions)
         bus = installation.events.create_event_bus(Name="shop")["EventBusArn"]
         invoke = {"TargetArn": target, "RoleArn": f"arn:aws:iam::{ACCOUNT}:role/bus"}
@@ -178,5 +172,5 @@ def test_the_function_sends_to_an_api_destination(database: Database) -> None:
         installation.publish(bus, 1, 2)
         assert installation.deliver() == {**NONE, "sequenced": 2, "delivered": 2}
         (request,) = endpoint.requests
-        assert (request.method, request.headers["Authorization"]) == ("PUT", "Basic bWF4OmdlaGVpbQ==")
+        assert request.headers["x-key"] == "k1"
         assert [event["detail"]["number"] for event in request.payload] == [1, 2]
