@@ -879,7 +879,7 @@ comment on table queue.text_message_day is
     'Numbers of text messages that went to the gateway, by account and day (QUOTA_TEXT_MESSAGES).';
 
 
--- Routed events: patterns of routing keys, bound to queues and URLs --------------------------------------------------
+-- Routed events: patterns of routing keys, bound to queues, event buses and URLs -------------------------------------
 
 create table queue.binding (
     binding_id bigint generated always as identity primary key,
@@ -888,8 +888,8 @@ create table queue.binding (
     pattern text not null,
     segments text[] not null generated always as (string_to_array(pattern, '.')) stored,
     literal boolean not null generated always as (position('*' in pattern) + position('#' in pattern) = 0) stored,
-    protocol text not null,         -- queue, http or https
-    endpoint text not null,         -- the ARN of a queue, or a URL
+    protocol text not null,         -- queue, bus, http or https
+    endpoint text not null,         -- the ARN of a queue or an event bus, or a URL
     envelope boolean not null default false,
     filter jsonb,                   -- the compiled filter policy for the message; null if every message matches
     filter_policy text,             -- the filter policy as the user wrote it

@@ -1,5 +1,5 @@
--- queue.publish_event: publishes an event inside the caller's transaction. Every queue and URL that is bound to the
--- routing key receives the event. A commit delivers the event to all of these queues and URLs, and a rollback to none.
+-- queue.publish_event: publishes an event inside the caller's transaction. Every queue, event bus and URL that is bound
+-- to the routing key receives the event. A commit delivers the event to all of them, and a rollback to none.
 -- Returns the name and the message's id for each queue. A filter policy compares the message's top-level strings,
 -- numbers and booleans. Raises QU003 if a key, message or delay is invalid. Raises QU009 if too many deliveries wait.
 -- SQL interface.

@@ -36,7 +36,7 @@ begin
 end $$;
 
 -- queue.delete_event_bus: deletes a bus that has no subscribers and no event sources. Revoked ones do not count. Locks
--- the bus, so no subscriber is created at the same time.
+-- the bus, so no subscriber is created at the same time. Also removes the bus's bindings to routing keys.
 --   `error` is ResourceNotFound, ResourceInUse or null. `in_use` names the kinds that the bus still has.
 create or replace function queue.delete_event_bus(p_arn text)
 returns table (deleted boolean, error text, in_use text[])
@@ -53,6 +53,7 @@ begin
         then 'event sources' end], null);
     if v_in_use = '{}' then
         delete from queue.event_bus b where b.bus_id = v_id;
+        delete from queue.binding b where b.endpoint = p_arn;
     end if;
     return query select v_id is not null and v_in_use = '{}', case
         when v_id is null then 'ResourceNotFound' when v_in_use <> '{}' then 'ResourceInUse' end, v_in_use;

@@ -125,3 +125,17 @@ with recursive waiting as (
         order by r.subscriber_id, r.due_at limit 1) n)
 select w.subscriber_id, w.due_at from waiting w
 $$;
+
+-- queue.build_event_metadata: returns the metadata of an event that PutRawEvents would accept: p_first, and the texts
+-- and numbers of message attributes, at most 100 together. Omits an attribute that is binary, or whose name is longer
+-- than a key of Metadata or equals an earlier name except for case.
+create or replace function queue.build_event_metadata(p_first jsonb, p_attributes jsonb) returns jsonb
+language sql immutable
+return p_first || coalesce((
+    select jsonb_object_agg(d.key, d.value)
+    from (
+        select distinct on (lower(a.key)) a.key, a.value ->> 'StringValue' as value
+        from jsonb_each(p_attributes) a
+        where length(a.key) <= 128 and a.value ->> 'StringValue' <> ''
+            and lower(a.key) <> all (select lower(k) from jsonb_object_keys(p_first) k)
+        order by lower(a.key), a.key limit 98) d), '{}');

@@ -71,7 +71,8 @@ limit 1)
 union all
 (select null, null, null, b.binding_id, not b.envelope
 from queue.binding b
-where b.endpoint = p_endpoint and b.account_id = p_account_id and b.region = p_region and b.protocol <> 'queue'
+where b.endpoint = p_endpoint and b.account_id = p_account_id and b.region = p_region
+    and b.protocol in ('http', 'https')
 limit 1)
 limit 1
 $$;

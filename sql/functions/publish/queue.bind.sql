@@ -1,6 +1,6 @@
--- queue.bind: binds a queue or a URL to a pattern of routing keys. Returns the binding. If the binding exists, changes
--- nothing, and `created` is false. `p_password` is the password of a URL. `p_endpoint` contains **** in place of the
--- password. Raises QU003 if p_pattern is not a pattern.
+-- queue.bind: binds a queue, an event bus or a URL to a pattern of routing keys. Returns the binding. If the binding
+-- exists, changes nothing, and `created` is false. `p_password` is the password of a URL. `p_endpoint` contains **** in
+-- place of the password. Raises QU003 if p_pattern is not a pattern.
 -- This file also contains unbind and list_bindings.
 create or replace function queue.bind(
     p_account_id text, p_region text, p_pattern text, p_protocol text, p_endpoint text, p_envelope boolean,

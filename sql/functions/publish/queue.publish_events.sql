@@ -1,4 +1,5 @@
--- queue.publish_events: sends an event to every queue and URL that is bound to its routing key, in this transaction.
+-- queue.publish_events: sends an event to every queue, URL and event bus that is bound to its routing key, in this
+-- transaction.
 --   `p_body` is the message as JSON text.
 --   `p_attributes` contains the message's attributes in SQS's format.
 --   `p_facts` contains the values that filter policies compare. Null means that the message is not an object, so no
@@ -6,11 +7,13 @@
 --   `p_delay` is the delay for queues, in seconds.
 --   `p_trace` is the trace header for messages and deliveries.
 --   `p_error_as_row` is true if the function returns the error RequestThrottled in a row instead of raising QU009.
--- A queue with several matching bindings receives one message. In a FIFO queue, the message's group is the routing key,
--- and the message has no delay. Returns a row for each queue. `error` has the meaning of send_messages, and a queue
--- with an error receives no message. The last row has no ARN, and its id is the number of URLs. If the account has too
--- many deliveries and a URL is bound, stores nothing and returns RequestThrottled or raises QU009. Takes the locks of
--- send_messages in the order of ARNs.
+-- A queue with several matching bindings receives one message, and a bus one event. In a FIFO queue, the message's
+-- group is the routing key, and the message has no delay. On a bus, the event is JSON with the routing key and the
+-- headers as metadata. Its group is the routing key, unless the key is longer than an EventGroupId.
+-- Returns a row for each queue. `error` has the meaning of send_messages, and a queue with an error receives no
+-- message. The last row has no ARN, and its id is the number of URLs. If the account has too many deliveries and a URL
+-- is bound, stores nothing and returns RequestThrottled or raises QU009. Takes the locks of send_messages in the order
+-- of ARNs, and then those of put_bus_events.
 -- This file also contains matching_bindings, routing_key_matches and match_event.
 create or replace function queue.publish_events(
     p_account_id text, p_region text, p_routing_key text, p_body text, p_attributes jsonb, p_headers jsonb,
@@ -19,15 +22,17 @@ returns table (arn text, id bigint, error text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
+    v_bound queue.binding[];
     v_queue text;
     v_size int := octet_length(p_body) + coalesce((select sum(octet_length(a.key) + octet_length(a.value ->> 'DataType')
         + octet_length(a.value ->> 'StringValue')) from jsonb_each(p_attributes) a), 0);
 begin
     perform queue.check_routing_key(p_routing_key);
+    v_bound := array(
+        select b from queue.matching_bindings(p_account_id, p_region, p_routing_key, coalesce(p_facts, '{}')) b);
     -- The limit of deliveries
-    if exists (select from queue.delivery_excess e where e.account_id = p_account_id and e.protocol = '') and exists (
-        select from queue.matching_bindings(p_account_id, p_region, p_routing_key, coalesce(p_facts, '{}')) b
-        where b.protocol <> 'queue')
+    if exists (select from queue.delivery_excess e where e.account_id = p_account_id and e.protocol = '')
+        and exists (select from unnest(v_bound) b where b.protocol in ('http', 'https'))
     then
         if not p_error_as_row then
             raise exception 'too many deliveries of account % wait', p_account_id using errcode = 'QU009';
@@ -37,9 +42,7 @@ begin
     end if;
     -- Messages for queues
     for v_queue in
-        select distinct b.endpoint from queue.matching_bindings(p_account_id, p_region, p_routing_key,
-            coalesce(p_facts, '{}')) b
-        where b.protocol = 'queue' order by 1
+        select distinct b.endpoint from unnest(v_bound) b where b.protocol = 'queue' order by 1
     loop
         return query
         select v_queue, s.id, s.error
@@ -51,12 +54,17 @@ begin
             p_groups => case when queue.is_fifo_name(v_queue) then array[p_routing_key] end,
             p_deduplication_ids => case when queue.is_fifo_name(v_queue) then array[gen_random_uuid()::text] end) s;
     end loop;
+    -- Events on buses
+    perform queue.put_bus_events(
+        p_bus => b.endpoint, p_account => p_account_id, p_event_ids => array[gen_random_uuid()],
+        p_content_types => array[1::smallint], p_data => array[convert_to(p_body, 'UTF8')],
+        p_metadata => array[queue.build_event_metadata(jsonb_build_object('routing_key', p_routing_key), p_attributes)],
+        p_groups => array[case when length(p_routing_key) <= 128 then p_routing_key end], p_is_application => true)
+    from (select distinct u.endpoint from unnest(v_bound) u where u.protocol = 'bus') b;
     -- Deliveries to URLs
     perform queue.wake_deliveries();
     return query
-    with bound as materialized (
-        select b.* from queue.matching_bindings(p_account_id, p_region, p_routing_key, coalesce(p_facts, '{}')) b
-        where b.protocol <> 'queue'),
+    with bound as materialized (select b.* from unnest(v_bound) b where b.protocol in ('http', 'https')),
     notice as (
         insert into queue.notice (kind, topic_arn, message_id, routing_key, raw, headers, attributes, trace)
         select 'event', concat_ws(':', 'arn:aws:sns', p_region, p_account_id, p_routing_key), gen_random_uuid(),

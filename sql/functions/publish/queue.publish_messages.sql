@@ -70,6 +70,9 @@ begin
     if v_topic.archive_id is not null then
         perform queue.archive_publications(v_topic, v_accepted);
     end if;
+    if v_topic.attributes ? 'PenstockBus' then
+        perform queue.keep_publications(v_topic, v_accepted);
+    end if;
     perform queue.fan_out(v_topic, v_accepted, p_signature_version <> 'none');
     return query
     select v_numbers[u.n], u.p ->> 'message_id', (u.p ->> 'sequence_number')::bigint,

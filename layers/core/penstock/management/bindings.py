@@ -1,4 +1,4 @@
-"""Binds queues and URLs to patterns of routing keys."""
+"""Binds queues, event buses and URLs to patterns of routing keys."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -19,18 +19,21 @@ from penstock.postgres.statements.sns.subscriptions import SUBSCRIPTIONS_OF_QUEU
 from penstock.sns.filter_policy import compile as filter_policy
 from penstock.sqs import handles
 
+from .buses.operations import authorize_on, find_bus
 from .errors import SubscriptionNotFound
 from .events import check_routing_key
 from .rights import needs, show
 
 
 class NewSubscription(msgspec.Struct, forbid_unknown_fields=True):
-    """A request to bind a queue or a URL. A URL receives the message alone, or in an SNS envelope if `envelope` is set.
+    """A request to bind a queue, an event bus or a URL. A URL receives the message alone, or in an SNS envelope if
+    `envelope` is set. A bus keeps the events for its retention period.
 
     `protocol` is the protocol of `endpoint`, and is optional.
     """
 
     queue_name: str | None = None
+    bus: str | None = None
     protocol: Literal["http", "https"] | None = None
     endpoint: str | None = None
     envelope: bool = False
@@ -38,12 +41,13 @@ class NewSubscription(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class EventSubscription(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A binding of a queue or a URL to a pattern of routing keys."""
+    """A binding of a queue, an event bus or a URL to a pattern of routing keys."""
 
     id: int
     pattern: str
-    protocol: Literal["queue", "http", "https"]
+    protocol: Literal["queue", "bus", "http", "https"]
     queue_name: str | None = None
+    bus: str | None = None
     endpoint: str | None = None
     envelope: bool
     filter_policy: dict[str, Any] | None = None
@@ -67,29 +71,20 @@ class BindingPage(msgspec.Struct, omit_defaults=True):
 @needs("account", "penstock:Subscribe")
 @audited(
     lambda pattern, new, _context: Act(
-        "penstock:Subscribe", pattern, {"queue": new.queue_name, "endpoint": mask_password(new.endpoint or "") or None}
+        "penstock:Subscribe",
+        pattern,
+        {"queue": new.queue_name, "bus": new.bus, "endpoint": mask_password(new.endpoint or "") or None},
     )
 )
 def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation[MadeBinding]:
     """Creates a binding, or finds the existing binding.
 
-    Raises QueueDoesNotExist, AccessDenied, InvalidParameterValue and the errors of filter policies.
+    Raises QueueDoesNotExist, BusNotFound, AccessDenied, InvalidParameterValue and the errors of filter policies.
     """
     check_pattern(pattern)
-    if (new.queue_name is None) == (new.endpoint is None):
-        raise errors.InvalidParameterValue("body: either queue_name, or endpoint (a URL)")
-    if new.queue_name is not None:
-        protocol, endpoint = "queue", build_queue_arn(new.queue_name, context)
-        yield from authorize_queues("SendMessage", [new.queue_name], context)
-        yield from handles.check_queue(endpoint)
-    else:
-        endpoint = new.endpoint or ""
-        protocol = new.protocol or endpoint.partition("://")[0]
-        if problem := find_endpoint_problem(endpoint, takes_credentials=True):
-            raise errors.InvalidParameterValue(f"body: endpoint must be a URL of http or https: {problem}")
-        if not endpoint.startswith(f"{protocol}://"):
-            raise errors.InvalidParameterValue(f"body: protocol is {protocol}, but endpoint begins otherwise")
-    endpoint, password = split_password(endpoint) if new.queue_name is None else (endpoint, None)
+    if [new.queue_name, new.bus, new.endpoint].count(None) != 2:
+        raise errors.InvalidParameterValue("body: either queue_name, or bus, or endpoint (a URL)")
+    protocol, endpoint, password = yield from _check_destination(new, context)
     policy = None if new.filter_policy is None else encode_jsonb(new.filter_policy)
     compiled = filter_policy.compile_policy(policy, "MessageBody") if policy else None
     rows = yield from Call(
@@ -98,6 +93,27 @@ def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation
     )
     (row,) = rows
     return MadeBinding(row.binding_id, (yield from show(_read_bound(row, context))))
+
+
+def _check_destination(new: NewSubscription, context: Context) -> Operation[tuple[str, str, str | None]]:
+    """Returns the protocol, the ARN or the URL without its password, and the password. Raises the errors of
+    subscribe."""
+    if new.queue_name is not None:
+        arn = build_queue_arn(new.queue_name, context)
+        yield from authorize_queues("SendMessage", [new.queue_name], context)
+        yield from handles.check_queue(arn)
+        return "queue", arn, None
+    if new.bus is not None:
+        bus = yield from find_bus(new.bus, context)
+        yield from authorize_on("PutRawEvents", bus.arn, context)
+        return "bus", bus.arn, None
+    endpoint = new.endpoint or ""
+    protocol = new.protocol or endpoint.partition("://")[0]
+    if problem := find_endpoint_problem(endpoint, takes_credentials=True):
+        raise errors.InvalidParameterValue(f"body: endpoint must be a URL of http or https: {problem}")
+    if not endpoint.startswith(f"{protocol}://"):
+        raise errors.InvalidParameterValue(f"body: protocol is {protocol}, but endpoint begins otherwise")
+    return (protocol, *split_password(endpoint))
 
 
 @needs("account", "penstock:ListSubscriptions")
@@ -154,7 +170,8 @@ def show_binding(row: BindingRow | BoundRow) -> EventSubscription:
         pattern=row.pattern,
         protocol=row.protocol,
         queue_name=None if arn is None else arn.name,
-        endpoint=None if row.protocol == "queue" else row.endpoint,
+        bus=row.endpoint.split("/")[1] if row.protocol == "bus" else None,
+        endpoint=row.endpoint if row.protocol in ("http", "https") else None,
         envelope=row.envelope,
         filter_policy=None if row.filter_policy is None else msgspec.json.decode(row.filter_policy),
         created_at=format_timestamp(row.created_at_ms),

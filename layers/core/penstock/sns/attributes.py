@@ -35,10 +35,13 @@ if TYPE_CHECKING:
 
 Check = Callable[[str], bool]
 
+BUS = "PenstockBus"
+"""The event bus of the topic's account that also stores the messages of the topic (our choice)."""
 MAX_TAGS = 50
 MAX_POLICY_BYTES = 30_720
 
 _INTEGER = re.compile(r"[0-9]{1,10}").fullmatch
+_BUS_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,255}").fullmatch
 _PROTOCOLS = ("Application", "Firehose", "HTTP", "Lambda", "SQS")
 
 
@@ -66,6 +69,10 @@ def _build_range_check(low: int, high: int) -> Check:
     return lambda value: _INTEGER(value) is not None and low <= int(value) <= high
 
 
+def _is_bus_name(value: str) -> bool:
+    return value == "" or _BUS_NAME(value) is not None
+
+
 _BOOLEAN = _accept_only("true", "false")
 _FEEDBACK = {
     f"{protocol}{suffix}": check
@@ -84,6 +91,7 @@ TOPIC: Mapping[str, Check] = {
     "KmsMasterKeyId": _accept_anything,
     "SignatureVersion": _accept_only("1", "2"),
     "MaximumMessageSize": _build_range_check(MIN_MESSAGE_BYTES, MAX_MESSAGE_BYTES),
+    BUS: _is_bus_name,
     **_FEEDBACK,
 }
 FIFO_TOPIC: Mapping[str, Check] = {

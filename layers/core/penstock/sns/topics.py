@@ -12,6 +12,7 @@ from penstock.aws.sns_arn import TopicArn, is_topic_name
 from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.postgres.statements.event_buses import LIST_EVENT_BUSES
 from penstock.postgres.statements.sns.topics import (
     CHANGE_TOPIC,
     CREATE_TOPIC,
@@ -63,6 +64,7 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
     tags = check_tags(request.tags or ())
     if request.data_protection_policy:
         raise build_data_protection_error()
+    yield from check_bus(attributes, TopicArn(context.region, context.account_id, request.name), context)
     yield from check_quota("topics", request.name, context, errors.TopicLimitExceeded)
     key = (context.account_id, context.region, request.name)
     (row,) = yield from Call(CREATE_TOPIC, (*key, encode_jsonb(attributes), encode_jsonb(tags), encode_jsonb(DEFAULTS)))
@@ -115,11 +117,27 @@ def set_topic_attributes(request: sns.SetTopicAttributesRequest, context: Contex
         raise errors.InvalidParameter.named("AttributeName")
     topic_attributes.check_topic_attributes({name: value} if value else {name: DEFAULTS.get(name, "")}, arn.fifo)
     topic_attributes.check_key({name: value}, context.environment.settings)
+    yield from check_bus({name: value}, arn, context)
     (row,) = yield from Call(CHANGE_TOPIC, (str(arn), encode_jsonb({name: value or None})))
     if row.error == "LargeMessages":
         raise errors.InvalidParameter.named(name, LARGE_MESSAGES)
     if row.error is not None:
         raise errors.NotFound
+
+
+def check_bus(attributes: Mapping[str, str], topic: TopicArn, context: Context) -> Operation[None]:
+    """Raises InvalidParameter unless the bus of the attribute PenstockBus exists, and AccessDenied unless the caller
+    may publish on it, because every message of the topic is then also an event of the bus."""
+    name = attributes.get(topic_attributes.BUS)
+    if not name:
+        return
+    rows = yield from Call(LIST_EVENT_BUSES, (topic.account_id, topic.region, name, None, 1))
+    if not rows or rows[0].bus["name"] != name:  # Of the names with this prefix, the name itself is the first.
+        raise errors.InvalidParameter.named(f"{topic_attributes.BUS}: the account has no event bus of this name")
+    if context.user is not None:
+        from penstock.access.authorization import authorize_one  # noqa: PLC0415 - only QUEUE_ACCESS=sigv4 needs it
+
+        yield from authorize_one("events", "PutRawEvents", rows[0].bus["arn"], context)
 
 
 # SetTopicAttributes has the same rule (API reference). The text is Penstock's.

@@ -1,4 +1,4 @@
-"""Serves /v1/events: routed events, and bindings of queues and URLs to routing keys."""
+"""Serves /v1/events: routed events, and bindings of queues, event buses and URLs to routing keys."""
 
 from typing import Annotated, Final
 from urllib.parse import quote
@@ -11,12 +11,12 @@ from penstock.documents.decoding import build_exactly_one_of, build_reader
 from penstock.documents.routing_keys import KEY, MAX_LENGTH, PATTERN
 from penstock.management import bindings, events
 from penstock.management.bindings import BindingPage, EventSubscription, NewSubscription
-from penstock.management.errors import SubscriptionNotFound
+from penstock.management.errors import BusNotFound, SubscriptionNotFound
 from penstock.management.events import NewEvent, PublishedEvent
 from penstock.management.rights import right_of
 from penstock_web.routing.routes import Routes, Runner, json_response
 
-ONE_ENDPOINT: Final = msgspec.Meta(extra_json_schema=build_exactly_one_of("queue_name", "endpoint"))
+ONE_ENDPOINT: Final = msgspec.Meta(extra_json_schema=build_exactly_one_of("queue_name", "bus", "endpoint"))
 
 
 class Matched(msgspec.Struct):
@@ -43,7 +43,8 @@ _read_subscription = build_reader(NewSubscription)
     "/events/{routing_key}", right=right_of(events.publish_event), status=201, body=NewEvent, response=PublishedEvent
 )
 async def publish(routing_key: RoutingKey, runner: Runner) -> PublishedEvent:
-    """Publish an event, in one transaction, to every queue and URL with a binding that matches the routing key."""
+    """Publish an event, in one transaction, to every queue, event bus and URL with a binding that matches the routing
+    key."""
     event = await runner.read(events.read_event)
     return await runner.run(events.publish_event(routing_key, event, runner.context))
 
@@ -60,11 +61,11 @@ async def matches(routing_key: RoutingKey, runner: Runner) -> Matched:
     status=201,
     body=Annotated[NewSubscription, ONE_ENDPOINT],
     response=EventSubscription,
-    raises=UNKNOWN,
+    raises=(*UNKNOWN, BusNotFound),
 )
 async def subscribe(pattern: Pattern, runner: Runner) -> Response:
-    """Bind a queue or a URL to a pattern of routing keys. If the binding already exists, the response shows it
-    unchanged. A caller without `penstock:ListSubscriptions` receives an empty body."""
+    """Bind a queue, an event bus or a URL to a pattern of routing keys. If the binding already exists, the response
+    shows it unchanged. A caller without `penstock:ListSubscriptions` receives an empty body."""
     new = await runner.read(_read_subscription)
     made = await runner.run(bindings.subscribe(pattern, new, runner.context))
     return json_response(made.shown, 201, f"/v1/events/{quote(pattern, safe='')}/subscriptions/{made.id}")

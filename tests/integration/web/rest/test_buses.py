@@ -287,6 +287,72 @@ def test_a_bus_and_a_subscriber_are_created_changed_and_deleted(service: Service
     assert error_code(http.get("/v1/buses/made")) == (404, "bus_not_found")
 
 
+def test_a_bus_keeps_routed_events(service: Service, http: httpx.Client) -> None:
+    """A bound bus stores the events of a pattern in the publisher's transaction, until its deletion."""
+    bus = Bus(service, http, "keeping", Type="FIFO", Transformer={"Type": "WITH_METADATA"})
+    binding = {"bus": "keeping", "filter_policy": {"total": [{"numeric": [">", 5]}]}}
+    made = http.post("/v1/events/kept.#/subscriptions".replace("#", "%23"), json=binding)
+    assert (made.status_code, made.json()["protocol"], made.json()["bus"]) == (201, "bus", "keeping")
+    (matched,) = http.get("/v1/events/kept.paid/matches").json()["subscriptions"]
+    assert (matched["bus"], "endpoint" in matched, "queue_name" in matched) == ("keeping", False, False)
+    headers = {"region": "eu", "count": 2, "Routing_Key": "x", "x" * 129: "y"}
+    for total in (9, 1):
+        event = {"message": {"total": total}, "headers": headers}
+        reached = http.post("/v1/events/kept.paid", json=event)
+        assert (reached.json()["queues_matched"], reached.json()["webhooks_matched"]) == (0, 0)
+    operations = [{"routing_key": "kept.late", "message": {"total": 7}}]
+    http.post("/v1/transactions", json={"publish": operations}).raise_for_status()
+    first, second = bus.take(2)
+    assert (first["Data"], second["Data"]) == ({"total": 7}, {"total": 9})
+    assert second["Metadata"] == {"routing_key": "kept.paid", "region": "eu", "count": "2"}
+    shown = bus.browse()["events"]
+    assert [(event["group_id"], event["content_type"]) for event in shown] == [
+        ("kept.paid", "application/json"),
+        ("kept.late", "application/json"),
+    ]
+    bus.client.delete_subscriber(SubscriberArn=bus.subscriber_arn)
+    http.delete("/v1/buses/keeping").raise_for_status()
+    assert http.get("/v1/events/kept.paid/matches").json()["subscriptions"] == []
+    assert error_code(http.post("/v1/events/kept/subscriptions", json={"bus": "none"})) == (404, "bus_not_found")
+    for wrong in ({}, {"bus": "a", "queue_name": "b"}):
+        assert error_code(http.post("/v1/events/kept/subscriptions", json=wrong)) == (400, "bad_request")
+
+
+@pytest.mark.parametrize("ending", ["", ".fifo"])
+def test_a_bus_keeps_the_messages_of_a_topic(service: Service, http: httpx.Client, ending: str) -> None:
+    bus = Bus(service, http, f"of-topic{len(ending)}", Transformer={"Type": "WITH_METADATA"})
+    sns = service.client("sns")
+    attributes = {"PenstockBus": bus.name, **({"FifoTopic": "true"} if ending else {})}
+    topic = sns.create_topic(Name=f"kept{ending}", Attributes=attributes)["TopicArn"]
+    assert sns.get_topic_attributes(TopicArn=topic)["Attributes"]["PenstockBus"] == bus.name
+    headers = {
+        "region": {"DataType": "String", "StringValue": "eu"},
+        "bytes": {"DataType": "Binary", "BinaryValue": b"x"},
+    }
+    more = {"MessageGroupId": "g", "MessageDeduplicationId": "1"} if ending else {}
+    sent = sns.publish(TopicArn=topic, Message='{"n": 1}', Subject="hello", MessageAttributes=headers, **more)
+    if ending:
+        sns.publish(TopicArn=topic, Message="again", **more)  # a duplicate
+    event, *others = bus.take(1)
+    assert others == []
+    assert (event["Data"], event["Metadata"]) == (
+        {"n": 1},
+        {"topic": f"kept{ending}", "subject": "hello", "region": "eu"},
+    )
+    (shown,) = bus.browse()["events"]
+    assert (shown["id"], shown.get("group_id")) == (sent["MessageId"], "g" if ending else None)
+    sns.publish(TopicArn=topic, Message="no JSON", **{**more, **({"MessageDeduplicationId": "2"} if ending else {})})
+    wait_until(lambda: len(bus.browse()["events"]) == 2)
+    last = bus.browse(order="newest")["events"][0]
+    assert (last["content_type"], base64.b64decode(last["data"])) == ("application/octet-stream", b"no JSON")
+    for value in ("none", "a/b"):
+        with pytest.raises(sns.exceptions.InvalidParameterException):
+            sns.set_topic_attributes(TopicArn=topic, AttributeName="PenstockBus", AttributeValue=value)
+    sns.set_topic_attributes(TopicArn=topic, AttributeName="PenstockBus", AttributeValue="")
+    sns.publish(TopicArn=topic, Message="3", **{**more, **({"MessageDeduplicationId": "3"} if ending else {})})
+    assert len(bus.browse()["events"]) == 2
+
+
 @pytest.mark.parametrize(
     "more",
     [

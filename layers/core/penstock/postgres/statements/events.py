@@ -23,7 +23,7 @@ PUBLISH_EVENTS = Statement(
 )
 
 
-BindingProtocol: TypeAlias = Literal["queue", "http", "https"]
+BindingProtocol: TypeAlias = Literal["queue", "bus", "http", "https"]
 
 
 class BoundRow(NamedTuple):
