@@ -234,13 +234,14 @@ def produce_fifo(actor: Actor) -> None:
 def consume(actor: Actor) -> None:
     """Receives messages and deletes most of them. Deletes some of the messages with an earlier receipt handle."""
     messages = actor.receive("standard", VISIBILITY_SECONDS)
+    share = 1 if "keep messages" in actor.traffic.lies else 0.01
     chosen = []
     for message in messages:
         older = actor.older.pop(message["Body"], None)
         if older is not None:
             actor.traffic.count("deleted with an older handle")
             chosen.append({**message, "ReceiptHandle": older})
-        elif actor.random.random() < 0.01 and not actor.traffic.stopped_sending.is_set():
+        elif actor.random.random() < share and not actor.traffic.stopped_sending.is_set():
             actor.older[message["Body"]] = message["ReceiptHandle"]
         else:
             chosen.append(message)

@@ -38,12 +38,17 @@ def undo_deletes(scene: Scene) -> float:
 
 
 def end_leases_early(scene: Scene) -> float:
-    """Makes messages visible while a consumer still processes them."""
-    return _sql(
+    """Makes messages visible while a consumer still processes them. For a second, the consumers keep what they receive,
+    because messages in flight are usually being deleted, and no consumer receives these again."""
+    scene.traffic.lies.add("keep messages")
+    time.sleep(1)
+    ended = _sql(
         scene,
         "select queue.change_visibility('standard', p.public_id, 0) from queue.peek_messages("
         " (select arn from queue.queues where name = 'standard'), 'in_flight', 0, 1000) p",
     )
+    scene.traffic.lies.discard("keep messages")
+    return ended
 
 
 def change_order(scene: Scene) -> float:
