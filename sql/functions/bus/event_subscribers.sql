@@ -51,16 +51,18 @@ begin
 end $$;
 
 -- queue.delete_event_subscriber: deletes a subscriber and its cursor. Maintenance removes its retries. `deleted` says
--- whether the subscriber existed.
+-- whether the subscriber existed. Waits until the delivery of the bus has ended its step, which changes the same rows
+-- in another order and would store the cursor again.
 create or replace function queue.delete_event_subscriber(p_arn text)
 returns table (deleted boolean)
 language plpgsql as $$
 declare
-    v_id bigint;
+    v_found record;
 begin
-    delete from queue.event_subscriber s where s.arn = p_arn returning s.subscriber_id into v_id;
-    delete from queue.event_cursor c where c.subscriber_id = v_id;
-    return query select v_id is not null;
+    perform pg_advisory_xact_lock(queue.event_delivery_key(s.bus_id)) from queue.event_subscriber s where s.arn = p_arn;
+    delete from queue.event_subscriber s where s.arn = p_arn returning s.bus_id, s.subscriber_id into v_found;
+    delete from queue.event_cursor c where c.bus_id = v_found.bus_id and c.subscriber_id = v_found.subscriber_id;
+    return query select v_found.subscriber_id is not null;
 end $$;
 
 -- queue.list_event_subscribers: returns the subscribers of an account and region, of a bus, or of both, as JSON by

@@ -4,6 +4,7 @@ cursor."""
 import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from threading import Thread
 from typing import Any
 from uuid import uuid4
 
@@ -28,6 +29,7 @@ from tests.support.events import (
     take,
 )
 from tests.support.sql.calls import Connection, arn_of, create, receive, value
+from tests.support.wait import wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -397,6 +399,28 @@ def test_a_step_that_dies_delivers_nothing(
     assert take(db, queue) == []
     run(db, delivered=1)
     assert take(db, queue) == ["1"]
+
+
+def test_a_deletion_waits_for_the_step_that_stores_the_cursor(db: Connection, connect: Connect) -> None:
+    """A session that reads the cursor holds up the step. A deletion that does not wait would lock the subscriber, and
+    the step and the deletion would wait for each other."""
+    arn = subscribe(db, create(db, "q"), start_at="2026-01-01T00:00:00Z")
+    put(db, BUS, "1")
+    reader, worker, client = connect(), connect(), connect()
+    reader.execute("begin")
+    reader.execute("select from queue.event_cursor for share")
+    delivers = Thread(target=run, args=[worker], kwargs={"delivered": 1})
+    deletes = Thread(target=value, args=[client, "select queue.delete_event_subscriber(%s)", arn])
+    waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    for number, thread in enumerate((delivers, deletes), 1):
+        thread.start()
+        wait_until(lambda: value(db, waits) == number)  # noqa: B023 - called before the next number
+    reader.execute("commit")
+    for thread in (delivers, deletes):
+        thread.join()
+    assert value(db, "select count(*) from queue.event_subscriber") == 0
+    assert value(db, "select count(*) from queue.event_cursor where subscriber_id <> 0") == 0
+    assert take(db, "arn:aws:sqs:us-east-1:000000000000:q") == ["1"]
 
 
 def test_two_workers_do_not_deliver_a_bus_at_once(db: Connection, connect: Connect) -> None:
