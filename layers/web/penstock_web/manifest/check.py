@@ -36,6 +36,7 @@ from penstock.management.schedules.checks import (
     read_expression,
 )
 from penstock.management.schedules.types import NewSchedule, PreviewRequest, read_schedule
+from penstock.sns.archive_policies import check_replay_policy
 from penstock.sns.attributes import check_subscription_attributes, check_topic_attributes
 from penstock.sns.filter_policy.compile import compile_policy, compile_topic_policy
 from penstock.sqs.attributes import check_queue_attributes
@@ -252,6 +253,14 @@ def _check_subscription(checker: Checker, place: Place, row: ManifestSubscriptio
     checker.accepts(place, check_subscription_attributes, raw, "sqs" if row.queue else "https")
     scope = "MessageBody" if row.filter_on == "body" else "MessageAttributes"
     checker.accepts((*place, "filter"), _check_topic_filter, row.filter, scope)
+    checker.accepts((*place, "replay"), _check_replay, row.replay, fifo)
+
+
+def _check_replay(policy: Document | None, fifo: bool) -> None:
+    if policy:
+        if not fifo:
+            raise LocalError("only a subscription to a FIFO topic can have a replay")
+        check_replay_policy(json.dumps(policy))
 
 
 def _check_destination(row: ManifestSubscription, fifo: bool) -> None:

@@ -160,6 +160,7 @@ def _read_subscriptions(
             filter_on="body" if attributes.get("FilterPolicyScope") == "MessageBody" else "attributes",
             raw=attributes.get("RawMessageDelivery") == "true",
             dead_letters=endpoint.references.name(str(redrive)) if redrive else None,
+            replay=_json(attributes.get("ReplayPolicy")) or None,
         )
         rows.append(row)
         found.subscription_arns[name, row.destination] = arn

@@ -64,7 +64,9 @@ class ManifestQueue(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ManifestSubscription(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The subscription of a queue or an HTTP(S) URL to a topic. The server at the URL must confirm the subscription."""
+    """The subscription of a queue or an HTTP(S) URL to a topic. The server at the URL must confirm the subscription.
+    `replay` is the ReplayPolicy of SNS, for a FIFO topic with an ArchivePolicy.
+    """
 
     queue: str | None = None
     url: str | None = None
@@ -72,6 +74,7 @@ class ManifestSubscription(Struct, forbid_unknown_fields=True, omit_defaults=Tru
     filter_on: Literal["attributes", "body"] = "attributes"
     raw: bool = False
     dead_letters: str | None = None
+    replay: Document | None = None
 
     def __post_init__(self) -> None:
         """Raises ValueError unless exactly one destination is given."""

@@ -288,11 +288,14 @@ def _subscription_attributes(
     if "dead_letters" in changed:
         target = wanted.dead_letters
         attributes["RedrivePolicy"] = json.dumps({"deadLetterTargetArn": names.queue_arn(target)}) if target else ""
+    if "replay" in changed:
+        attributes["ReplayPolicy"] = json.dumps(wanted.replay) if wanted.replay else ""
     return attributes
 
 
 def _of_subscription(row: ManifestSubscription) -> Document:
-    return {"filter": row.filter, "filter_on": row.filter_on, "raw": row.raw, "dead_letters": row.dead_letters}
+    names = ("filter", "filter_on", "raw", "dead_letters", "replay")
+    return {name: getattr(row, name) for name in names}
 
 
 def _of_mapping(row: ManifestMapping) -> Document:

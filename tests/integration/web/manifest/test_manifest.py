@@ -279,6 +279,8 @@ def test_users_are_in_the_database(
         ("queues: {a: {mappings: [{function: 'a b'}]}}", ":1: a b is not the name"),
         ("schedules:\n  s:\n    cron: '* * *'\n    target: {queue: a, message: 1}\n", ":3: "),
         ("topics:\n  t:\n    subscriptions:\n      - queue: a\n        filter: {a: 1}\n", ":5: "),
+        ("topics: {t: {subscriptions: [{queue: a, replay: {PointType: Timestamp}}]}}", "only a subscription to"),
+        ("topics: {t.fifo: {subscriptions: [{queue: a, replay: {PointType: x}}]}}", "must be Timestamp (topics"),
         ("users:\n  u:\n    policies:\n      - read\n      - reader\n", ":5: a policy must be "),
     ],
 )  # fmt: skip
@@ -289,6 +291,28 @@ def test_mistakes_are_found_before_anything_is_asked(
     file.write_text(text)
     assert main(["apply", "-f", str(file)]) == 1
     assert said in capsys.readouterr().err
+
+
+REPLAYED = """
+buses: {kept: {}}
+queues: {steps.fifo: {}}
+topics:
+  steps.fifo:
+    attributes: {ArchivePolicy: '{"MessageRetentionPeriod":"7"}', PenstockBus: kept}
+    subscriptions:
+      - {queue: steps.fifo, replay: {PointType: Timestamp, StartingPoint: 2026-01-01T00:00:00Z}}
+"""
+
+
+def test_a_topic_is_kept_and_a_subscription_replays(penstock: Command, file: Path) -> None:
+    """The bus of a topic comes first. A replay that the file no longer has ends."""
+    file.write_text(REPLAYED)
+    apply = ("apply", "-f", str(file))
+    assert "+ subscription steps.fifo to steps.fifo" in plan(penstock(*apply))
+    assert penstock(*apply) == "nothing to do\n"
+    file.write_text(REPLAYED.partition(", replay")[0] + "}")
+    assert plan(penstock(*apply)) == ["~ subscription steps.fifo to steps.fifo"]
+    assert penstock(*apply) == "nothing to do\n"
 
 
 def test_a_service_starts_with_a_file(
