@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from penstock_web.cli.key_ring import KeyRing
 from tests.support.conformance.access_keys import OWNER, PARTNER, SIGV4, key_ring, new_key
 from tests.support.conformance.events import Events, build_role
 from tests.support.conformance.sdk_clients import REGION
+from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs
 from tests.support.database import Database
 
@@ -114,6 +116,27 @@ def test_the_policies_that_are_built_in(owner: Events, user: MakeUser) -> None:
                 getattr(caller.client, method)(**members)
             else:
                 assert caller.refused(method, **members) == DENIED, (level, method)
+
+
+@container
+def test_who_keeps_a_topic_on_a_bus_may_publish_on_the_bus(owner: Events, user: MakeUser) -> None:
+    """As the target of a subscriber (docs/operate/policies.md)."""
+    bus = owner.bus()
+    attributes = {"PenstockBus": bus.split("/")[1]}
+    for right in (allow("sns:*"), allow("sns:*", "events:PutRawEvents")):
+        caller = user(right)
+        topic = Sns(caller.sqs).create()
+        change = {"TopicArn": topic, "AttributeName": "PenstockBus", "AttributeValue": attributes["PenstockBus"]}
+        acts = (
+            lambda caller=caller: Sns(caller.sqs).create(**attributes),
+            lambda caller=caller, change=change: Sns(caller.sqs).client.set_topic_attributes(**change),
+        )
+        for act in acts:
+            if "events:PutRawEvents" in right["Action"]:
+                act()
+            else:
+                with pytest.raises(ClientError, match="events:PutRawEvents"):
+                    act()
 
 
 @container

@@ -226,6 +226,7 @@ ACTS: list[tuple[str, str, object, int]] = [
     ("PATCH", "api-destinations/d", {"http_method": "PUT"}, 1),
     ("DELETE", "api-destinations/d", None, 1),
     ("DELETE", "connections/c", None, 1),
+    ("POST", "events/kept/subscriptions", {"bus": "b"}, 1),
     ("POST", "events/%23/subscriptions", HOOK, 1),
     ("POST", "events/a", {"message": 1}, 0),
     ("POST", "deliveries/endpoints/pause", HOOK, 1),
