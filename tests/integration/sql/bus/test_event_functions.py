@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from penstock.events.delivery import step
 from penstock.settings import Settings
 from penstock.workers.events import EventDeliverer
 from tests.integration.sql.conftest import Connect
@@ -274,6 +275,36 @@ def test_the_late_outcome_of_a_lost_lease_changes_nothing(
     put(db, BUS, "1")
     run(db, endpoint)
     assert value(db, "select count(*) from queue.event_retry where lease is not null") == 1
+
+
+INVOKE = {"Input": "{% {'FunctionName': 'f', 'Payload': $events.Data} %}"}
+
+
+@pytest.mark.parametrize(
+    ("target", "parameters"),
+    [(FUNCTION, SYNC), ("arn:aws:events:::aws-sdk:lambda:invoke", INVOKE)],
+    ids=["function", "universal target"],
+)
+def test_a_worker_that_is_late_sends_nothing(
+    db: Connection,
+    endpoint: FunctionEndpoint,
+    monkeypatch: pytest.MonkeyPatch,
+    target: str,
+    parameters: dict[str, object],
+) -> None:
+    """A worker can pause between the beginning of the lease and its first call, as a stopped process does. Another
+    worker can have the lease at the end of the pause."""
+    subscribe(db, target, parameters=parameters)
+    put(db, BUS, "1", "2")
+    with monkeypatch.context() as late:
+        late.setattr(step, "SENDING_SECONDS", 0.0)
+        run(db, endpoint)
+    assert endpoint.invocations == []
+    rows = db.execute("select lease is not null, attempts from queue.event_retry").fetchall()
+    assert rows == [(True, 0), (True, 0)]
+    expire_pauses(db)
+    run(db, endpoint, delivered=2)
+    assert endpoint.payloads == [[1, 2]]
 
 
 def test_a_subscriber_reads_no_further_while_many_events_wait(db: Connection, endpoint: FunctionEndpoint) -> None:

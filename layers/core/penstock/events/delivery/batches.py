@@ -16,10 +16,10 @@ from .event import Event
 from .subscriber import HELD, Refusal, Shipment, Subscriber
 
 LEASE_MS: Final = 90_000
-"""The lease of a batch: three times the time limit of a call. A carrier begins no call later than a minute after the
-lease began."""
+"""The lease of a batch: three times the time limit of a call, so that no call goes on after the lease."""
 SENDING_SECONDS: Final = 30.0
-"""The time after which a carrier begins no call of a batch. Its calls before can take as long again."""
+"""The time since the beginning of the lease after which a carrier begins no call of a batch. Its calls before can take
+as long again."""
 MAX_OF_A_SUBSCRIBER: Final = 10
 """The most batches of a subscriber that a process sends at the same time."""
 UNSENT: Final = Refusal("", "")
@@ -40,12 +40,14 @@ class Destination(NamedTuple):
 
 class Batch(NamedTuple):
     """Events of one subscriber in the order of their publication. `events` has the events of the rows that the bus
-    still retains. `destination` is None for other targets, and for an API destination that does not exist."""
+    still retains. No call begins after `sends_until`, a time of `monotonic`. `destination` is None for other targets,
+    and for an API destination that does not exist."""
 
     subscriber: Subscriber
     lease: UUID
     rows: list[EventRetryRow]
     events: list[Event]
+    sends_until: float
     destination: Destination | None = None
 
     @property

@@ -23,7 +23,7 @@ from penstock.events.connections import AuthParameters, OAuthGrant, ParameterCip
 from penstock.postgres.statements.api_destinations import TurnsRow
 from penstock.settings import Settings
 
-from .batches import SENDING_SECONDS, UNSENT, Batch
+from .batches import UNSENT, Batch
 from .http_requests import (
     CONTENT_TYPE,
     WITHOUT_BODY,
@@ -79,7 +79,7 @@ class DestinationBatches:
         if destination is None:
             missing = f"The API destination {batch.subscriber.target_arn} does not exist."
             return [Refusal("RESOURCE_NOT_FOUND", missing)] * len(batch.events)
-        row, ends = destination.row, monotonic() + SENDING_SECONDS
+        row = destination.row
         try:
             parameters = self._cipher.open(bytes(row.sealed_parameters), row.connection_arn, row.account_id)
         except DecryptionError:
@@ -90,7 +90,7 @@ class DestinationBatches:
         for number, places in enumerate(split_payloads(payloads, MAX_BODY)[: destination.requests]):
             turn = destination.next_turn_at + number * row.pause_ms / 1000
             ready = list_ready(batch, places, found)
-            if ready and max(turn, monotonic()) < ends:
+            if ready and max(turn, monotonic()) < batch.sends_until:
                 await asyncio.sleep(max(0.0, turn - monotonic()))
                 sent = [each for place in ready if isinstance(each := payloads[place], Payload)]
                 refusal = await self._send(batch, sent, row, parameters)

@@ -10,6 +10,7 @@ https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-custom-bus.html).
 import asyncio
 import logging
 from collections.abc import Sequence
+from time import monotonic
 from typing import Final
 
 from penstock.access.functions import find_function_refusal, is_listed
@@ -26,7 +27,7 @@ from penstock.settings import Settings
 from penstock.sns.publishing.publications import build_publisher_context
 from penstock.universal_calls import InvokeRequest, build_payload, read_call
 
-from .batches import SENDING_SECONDS, UNSENT, Batch
+from .batches import UNSENT, Batch
 from .event import Event
 from .payloads import Payload, build_payloads, join, list_ready, split_payloads
 from .subscriber import INTERNAL_ERROR, NOT_TRANSFORMED, Refusal, Subscriber
@@ -63,14 +64,13 @@ class FunctionBatches:
         refused one."""
         if batch.subscriber.action is not None:
             return await self._call_action(batch)
-        ends = asyncio.get_running_loop().time() + SENDING_SECONDS
         payloads = await build_payloads(self._transformation, batch)
         found: list[Refusal | None] = [each if isinstance(each, Refusal) else UNSENT for each in payloads]
         texts = [each.text if isinstance(each, Payload) else "" for each in payloads]
         kind = read_kind(batch.subscriber)
         for places in split_payloads(payloads, MAX_PAYLOADS[kind]):
             ready = list_ready(batch, places, found)
-            if ready and asyncio.get_running_loop().time() < ends:
+            if ready and monotonic() < batch.sends_until:
                 payload = join([texts[place] for place in ready], batch)
                 function, chosen = find_function(batch.subscriber), [batch.events[place] for place in ready]
                 refusals = await self._invoke(batch.subscriber, function, payload.encode(), kind, chosen)
@@ -94,6 +94,8 @@ class FunctionBatches:
         )
         if refusal is not None:
             return [Refusal("ACCESS_DENIED", refusal)] * len(batch.events)
+        if monotonic() >= batch.sends_until:
+            return [UNSENT] * len(batch.events)
         return await self._invoke(batch.subscriber, function, payload, call.request.invocation_type, batch.events)
 
     async def _invoke(

@@ -29,7 +29,7 @@ from penstock.postgres.statements.event_delivery import (
     PageRow,
 )
 
-from .batches import LEASE_MS, MAX_OF_A_SUBSCRIBER, UNSENT, Batch, Finished, split
+from .batches import LEASE_MS, MAX_OF_A_SUBSCRIBER, SENDING_SECONDS, UNSENT, Batch, Finished, split
 from .event import CONTENT_TYPES, Event
 from .failures import Failure, build_records
 from .filters import FilterIndex, UnreadableEvent
@@ -144,7 +144,7 @@ class EventStep:
     ) -> list[Batch]:
         """Leases events for targets outside the database. `busy` counts the batches that are under way by subscriber.
         Returns about `limit` batches with about `most_bytes` bytes."""
-        lease = uuid4()
+        lease, until = uuid4(), monotonic() + SENDING_SECONDS
         arguments = [list(carriers), lease, LEASE_MS, list(busy), list(busy.values()), MAX_OF_A_SUBSCRIBER, limit]
         rows = self._calls.call(CLAIM_EVENT_BATCHES, [*arguments, most_bytes])
         known = self._subscribers.find([(row.subscriber_id, row.revision) for row in rows], self._calls)
@@ -153,7 +153,7 @@ class EventStep:
             if row.subscriber_id in known:
                 found.setdefault(row.subscriber_id, []).append(row)
         batches = [
-            Batch(known[number], lease, part, [read_event(row) for row in part if row.data is not None])
+            Batch(known[number], lease, part, [read_event(row) for row in part if row.data is not None], until)
             for number, listed in found.items()
             for part in split(listed, known[number].batch_size)
         ]
