@@ -251,6 +251,15 @@ def test_credentials_mean_the_caller(sqs: Sqs, method: str, parameters: dict[str
 
 
 @pytest.mark.parametrize("sqs", ["container-json", "lambda-json"], indirect=True)
+@pytest.mark.parametrize("method", ["get_federation_token", "get_scoped_credentials", "get_web_identity_token"])
+def test_the_other_actions_of_sts_are_unknown(sqs: Sqs, method: str) -> None:
+    """ "Common Errors" (STS API reference)."""
+    with pytest.raises(ClientError) as caught:
+        getattr(client(sqs, "sts"), method)()
+    assert caught.value.response["Error"]["Code"] == "InvalidAction"
+
+
+@pytest.mark.parametrize("sqs", ["container-json", "lambda-json"], indirect=True)
 def test_a_profile_of_a_role(sqs: Sqs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on EKS, botocore sends STS a request before its first request to SQS."""
     token = tmp_path / "token"

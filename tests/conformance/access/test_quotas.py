@@ -21,7 +21,7 @@ from tests.support.conformance.scheduler import ROLE, Scheduler
 from tests.support.conformance.sdk_clients import REGION
 from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs, read_refusal
-from tests.support.conformance.webhooks import Webhooks
+from tests.support.conformance.webhooks import configure, create_for_github
 
 KINDS = (
     "QUEUES", "TOPICS", "SUBSCRIPTIONS", "SCHEDULES", "PLATFORM_ENDPOINTS", "EVENT_SUBSCRIBERS", "EVENT_SOURCES",
@@ -111,14 +111,14 @@ def test_subscribers_of_an_event_bus(events: Events) -> None:
 def test_event_sources(events: Events) -> None:
     """Quotas of the custom event bus: a number of event sources in an account and region."""
     account = str(next(_accounts))
-    caller = Webhooks(events.of(events.sqs.with_settings(SETTINGS).caller(account=account)), account)
-    bus = caller.events.bus()
+    caller = events.of(events.sqs.with_settings(SETTINGS).caller(account=account))
+    bus = caller.bus()
     for _ in range(2):
-        caller.github(bus)
-    webhook = caller.describe("BasicHttp", {})
-    status, found = caller.call("CreateEventSource", Name="more", EventBusArn=bus, Configuration=webhook)
-    assert (status, found["__type"]) == (400, "LimitExceededException")
-    assert found["Message"] == "An account can have 2 event sources."
+        create_for_github(caller, bus)
+    webhook = configure("BasicHttp", {}, account)
+    refusal = caller.refusal("create_event_source", Name="more", EventBusArn=bus, Configuration=webhook)
+    assert refusal[:2] == ("LimitExceededException", 400)
+    assert refusal.message == "An account can have 2 event sources."
 
 
 # --- webhooks that wait ----------------------------------------------------------------------------------------------

@@ -69,6 +69,7 @@ def call(request: object, action: str = "sqs:sendMessage", **more: str) -> dict[
 
 
 NOW = datetime.now(UTC)
+MSK = {"TopicName": "t", "Connectivity": "PUBLIC"}
 REFUSED: list[tuple[str, Callable[[str], dict[str, Any]], str]] = [
     (SKILL, lambda _: target(f"arn:aws:kinesis:{REGION}:{ACCOUNT}:stream/s"), UNSUPPORTED),
     (UNIVERSAL, lambda _: target(SDK.replace("sqs:sendMessage", "dynamodb:putItem")),
@@ -95,6 +96,9 @@ REFUSED: list[tuple[str, Callable[[str], dict[str, Any]], str]] = [
     (SKILL, lambda _: target(f"arn:aws:execute-api:{REGION}:{ACCOUNT}:a/b/GET"), UNSUPPORTED),
     (SKILL, lambda _: target(f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:a"), UNSUPPORTED),
     (SKILL, lambda _: target(f"arn:aws:sqs:{REGION}:{ACCOUNT}:a:b"), UNSUPPORTED),
+    (MODEL, lambda _: target(f"arn:aws:kafka:{REGION}:{ACCOUNT}:cluster/a/b", MskParameters=MSK), UNSUPPORTED),
+    (MODEL, lambda _: target(QUEUE, MskParameters=MSK),
+     f"MskParameters is not supported for target {QUEUE}. Expected SqsParameters"),
     (SKILL, lambda _: target(QUEUE.replace("aws", "aws-cn", 1)), "TargetArn must be in partition aws"),
     (SKILL, lambda _: target(QUEUE.replace(REGION, "eu-west-1")), f"TargetArn must be in region {REGION}"),
     (SKILL, lambda _: target(QUEUE.replace(ACCOUNT, OTHER)),
