@@ -88,6 +88,7 @@ cross join generate_series(1, 75) n
 cross join lateral (
     select date_trunc('minute', now()) - n * interval '1 minute' as at,
         (rate * (1 + 0.3 * sin(n / 9.0)) + n * 7919 % 5)::int as sent) m
+on conflict (queue_id, starts_at) do nothing  -- the service has stored the minute that has just ended
 """
 """Fills more than an hour of processed queues in the service's form."""
 ACCOUNT_MINUTES: Final = """
@@ -108,7 +109,7 @@ where m.queue_id = f.queue_id and m.starts_at = f.at
 """
 """Stops the consumers of the mails."""
 MAPPINGS: Final = """
-update queue.event_source_mapping set last_result = 'OK',
+update queue.event_source_mapping set last_result = case when failing_since is null then 'OK' else last_result end,
     mapping_id = case queue_arn when 'arn:aws:sqs:us-east-1:000000000000:thumbnails'
         then '00000000-0000-4000-8000-000000000001' else mapping_id end,
     invocations = 12480, failed_invocations = case when function_arn like '%imports%' then 12 else 0 end
