@@ -49,6 +49,7 @@ TYPICAL: Final = (
     Picture("calendar", "/schedules?view=calendar"),
     Picture("mappings", "/mappings"),
     Picture("system", "/system"),
+    Picture("bus", "/buses/shop"),
 )
 TROUBLE: Final = (
     Picture("trouble", ""),
