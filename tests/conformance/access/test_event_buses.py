@@ -119,7 +119,7 @@ def test_the_policies_that_are_built_in(owner: Events, user: MakeUser) -> None:
 
 
 @container
-def test_who_keeps_a_topic_on_a_bus_may_publish_on_the_bus(owner: Events, user: MakeUser) -> None:
+def test_a_user_who_keeps_a_topic_on_a_bus_may_publish_on_it(owner: Events, user: MakeUser) -> None:
     """As the target of a subscriber (docs/operate/policies.md)."""
     bus = owner.bus()
     attributes = {"PenstockBus": bus.split("/")[1]}

@@ -150,3 +150,17 @@ def test_the_undo_works_without_a_script(browser: Any, console: Service) -> None
         page.get_by_role("button", name="Undo").click()
         page.get_by_text("Brought back: 1 message.").wait_for()
         assert page.locator("[data-undo]").count() == 0
+
+
+def test_enter_opens_an_event_of_a_bus(browser: Any, console: Service) -> None:
+    with opened(browser) as page:
+        page.goto(f"{console.url}/console/buses/shop/events")
+        press(page, "j", "j", "Enter")
+        event = page.locator("[data-row] details").nth(1)
+        assert event.evaluate("details => details.open")
+        assert event.locator("pre").is_visible()
+        assert page.url.endswith("/events")
+        press(page, "[")
+        page.wait_for_url("**/console/buses/shop")
+        press(page, "j", "Enter")
+        page.wait_for_url("**/console/buses/shop/subscribers/billing")
