@@ -139,3 +139,19 @@ return p_first || coalesce((
         where length(a.key) <= 128 and a.value ->> 'StringValue' <> ''
             and lower(a.key) <> all (select lower(k) from jsonb_object_keys(p_first) k)
         order by lower(a.key), a.key limit 98) d), '{}');
+
+-- queue.has_due_event: returns whether an event of a subscriber that is not stopped has to be delivered again, or waits
+-- for a target outside the database.
+create or replace function queue.has_due_event(p_now timestamptz) returns boolean
+language sql stable
+return exists (
+    select from queue.event_bus b cross join lateral (
+        select from queue.event_retry r
+        join queue.event_subscriber s on s.subscriber_id = r.subscriber_id and s.state = 'RUNNING' and s.deliverable
+            and not s.revoked
+        where r.bus_id = b.bus_id and r.carrier is null and r.due_at <= p_now limit 1) r)
+    or exists (
+        select from queue.list_waiting_subscribers() w
+        join queue.event_subscriber s on s.subscriber_id = w.subscriber_id and s.state = 'RUNNING' and s.deliverable
+            and not s.revoked
+        where w.due_at <= p_now);

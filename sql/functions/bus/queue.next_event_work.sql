@@ -11,8 +11,12 @@ create or replace function queue.next_event_work(
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
+    -- The retries of stopped subscribers wait, and must not keep the worker awake.
     v_due timestamptz := (select min(r.due_at) from queue.event_bus b cross join lateral (
-        select x.due_at from queue.event_retry x where x.bus_id = b.bus_id and x.carrier is null
+        select x.due_at from queue.event_retry x
+        join queue.event_subscriber s on s.subscriber_id = x.subscriber_id and s.state = 'RUNNING' and s.deliverable
+            and not s.revoked
+        where x.bus_id = b.bus_id and x.carrier is null
         order by x.due_at limit 1) r);
     v_carried timestamptz := (
         select min(greatest(w.due_at, d.next_turn_at)) from queue.list_waiting_subscribers() w
@@ -36,9 +40,11 @@ begin
         order by random() limit p_limit);
     buses := buses || array(
         select b.bus_id from queue.event_bus b
-        where b.bus_id <> all (buses) and exists (
-            select from queue.event_retry r
-            where r.bus_id = b.bus_id and r.carrier is null and r.due_at <= v_now)
+        where b.bus_id <> all (buses) and (
+            select true from queue.event_retry r
+            join queue.event_subscriber s on s.subscriber_id = r.subscriber_id and s.state = 'RUNNING' and s.deliverable
+                and not s.revoked
+            where r.bus_id = b.bus_id and r.carrier is null and r.due_at <= v_now limit 1)
         limit p_limit);
     archives := array(
         select distinct r.archive_id from queue.topic_replay r where queue.is_replay_due(r) limit p_limit);

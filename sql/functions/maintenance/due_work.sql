@@ -41,9 +41,7 @@ begin
         case when pg_sequence_last_value('queue.event_block') > coalesce((
                 select w.number >> 10 from queue.event_watermark w order by w.version desc limit 1), 0)
             or exists (select from queue.event_gap)
-            or exists (
-                select from queue.event_bus b cross join lateral (
-                    select from queue.event_retry r where r.bus_id = b.bus_id and r.due_at <= v_now limit 1) r)
+            or queue.has_due_event(v_now)
             or exists (select from queue.topic_replay r where queue.is_replay_due(r))
             then 'events' end,
         case when v_expiry < '0'

@@ -2,11 +2,25 @@
 
 import json
 from datetime import UTC
+from uuid import uuid4
 
 import pytest
 
-from tests.support.events import BUS, add_bus, expire_pauses, put, run, subscribe, take
+from penstock.workers.events import EventDeliverer
+from tests.support.events import (
+    BUS,
+    SETTINGS,
+    add_bus,
+    change_state,
+    expire_pauses,
+    put,
+    run,
+    subscribe,
+    take,
+)
 from tests.support.sql.calls import Connection, arn_of, create, receive, value
+
+FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:f"
 
 
 @pytest.fixture(autouse=True)
@@ -155,3 +169,23 @@ def test_an_event_beyond_its_retention_is_dropped_from_its_retries(db: Connectio
     expire_pauses(db)
     run(db, dropped=1)
     assert value(db, "select count(*) from queue.event_retry") == 0
+
+
+def test_the_retries_of_a_stopped_subscriber_do_not_keep_the_worker_awake(db: Connection) -> None:
+    """Otherwise the worker would poll for ever, and no publication would wake it."""
+    arns = [subscribe(db, target, target[-3:]) for target in (arn_of("one"), FUNCTION)]
+    put(db, BUS, "1")
+    run(db)
+    expire_pauses(db)
+    for arn in arns:
+        change_state(db, arn, "STOPPED")
+    worker = EventDeliverer(uuid4())
+    worker.run_once(SETTINGS, db)
+    assert worker.wait_ms is None
+    assert value(db, "select count(*) from queue.watcher") == 1
+    assert value(db, "select (queue.due_work()).due") == []
+    for arn in arns:
+        change_state(db, arn, "RUNNING")
+    assert value(db, "select (queue.due_work()).due") == ["events"]
+    create(db, "one")
+    run(db, delivered=1)
