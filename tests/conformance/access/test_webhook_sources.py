@@ -16,11 +16,9 @@ from typing import Any
 import httpx
 import pytest
 
-from penstock.aws.codec import cbor
 from penstock_web.cli import main
 from tests.support.conformance.access_keys import OWNER, PARTNER, SIGV4, key_ring
 from tests.support.conformance.events import Events
-from tests.support.conformance.sqs import read_cbor
 from tests.support.conformance.webhooks import (
     GITHUB,
     SECRET,
@@ -34,8 +32,6 @@ from tests.support.conformance.webhooks import (
     url_of,
 )
 from tests.support.database import Database
-from tests.support.functions.server import Functions, file_name
-from tests.support.local_lambda.events import Request, event_of, response_of
 
 Keys = dict[str, tuple[str, str]]
 INVALID = "InvalidInputException"
@@ -239,27 +235,6 @@ def test_the_audit_log_has_the_acts_without_secrets(owner: Events) -> None:
     actions = ("CreateEventSource", "UpdateEventSource", "RotateWebhookCredentials", "DeleteEventSource")
     assert [row[0] for row in rows] == [f"events:{name}" for name in actions]
     assert all(secret not in row[1] for row in rows for secret in (SECRET, SECRET[::-1], url_of(source)[-43:]))
-
-
-@pytest.mark.parametrize("events", ["lambda"], indirect=True)
-def test_the_functions_of_webhooks(owner: Events, installation: Database) -> None:
-    """Each action also has its own function on Lambda."""
-    with Functions(installation.pooled_dsn, {"QUEUE_ENCRYPTION_KEY": SIGV4["QUEUE_ENCRYPTION_KEY"]}) as functions:
-
-        def invoke(action: str, **members: Any) -> dict[str, Any]:
-            headers = (("Host", "q.internal"), ("Smithy-Protocol", "rpc-v2-cbor"), ("Content-Type", "application/cbor"))
-            request = Request("POST", f"/service/AWSEventsV2/operation/{action}", "", headers, cbor.encode(members))
-            response = response_of(functions.invoke(f"events/{file_name(action)}", event_of("http_api", request)))
-            assert response.status == 200, response.body
-            found: dict[str, Any] = read_cbor(response.body)
-            return found
-
-        configuration = configure("Hmac", HMAC)
-        bus = owner.bus()
-        source = invoke("CreateEventSource", Name="f", EventBusArn=bus, Configuration=configuration)
-        arn = {"EventSourceArn": source["EventSourceArn"]}
-        assert invoke("UpdateEventSource", **arn, Description="d")["State"] == "ACTIVE"
-        assert invoke("RotateWebhookCredentials", **arn).keys() == {"SecretArn"}
 
 
 # --- hostile requests ------------------------------------------------------------------------------------------------

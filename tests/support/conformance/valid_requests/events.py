@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tests.support.conformance.events import Events, build_role
 from tests.support.conformance.sdk_clients import ACCOUNT, REGION
+from tests.support.conformance.webhooks import STANDARD
 
 Members = dict[str, Any]
 POLICY = json.dumps({
@@ -17,6 +19,7 @@ POLICY = json.dumps({
     }],
 })  # fmt: skip
 KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/k"
+HMAC, SECRET = {**STANDARD, "TimestampToleranceInSeconds": 60}, b64encode(bytes(32)).decode()
 EVERYTHING: Members = {
     "Description": "d", "Type": "FIFO", "StartingPosition": "POINT_IN_TIME",
     "PointInTimeConfiguration": {"PointType": "HORIZON", "EndPoint": 2_082_758_400.5},
@@ -109,9 +112,21 @@ def published_raw(events: Events) -> Members:
     }  # fmt: skip
 
 
-def source(events: Events) -> Members:
-    arn = events.source(events.bus())
-    return {"EventSourceArn": arn}
+def new_webhook(events: Events) -> Members:
+    configuration = {
+        "AuthConfiguration": {"HmacAuthConfiguration": {**HMAC, "SecretValue": SECRET}},
+        "KmsKeyIdentifier": KEY, "RoleArn": build_role(events.account), "MetadataHttpHeaders": ["x-note"],
+        "DeduplicationConfiguration": {"DeduplicationType": "CONTENT_BASED"},
+        "LogConfiguration": {"Level": "INFO", "IncludePayload": "FULL"},
+    }  # fmt: skip
+    return {
+        "Name": events.name(), "EventBusArn": events.bus(), "Description": "d", "Tags": {"a": "b"},
+        "Configuration": {"WebhookEventsConfiguration": configuration}, "ClientToken": events.name(),
+    }  # fmt: skip
+
+
+def webhook(events: Events) -> Members:
+    return {"EventSourceArn": events.client.create_event_source(**new_webhook(events))["EventSourceArn"]}
 
 
 def two_sources(events: Events) -> Members:
@@ -154,8 +169,20 @@ CONFIGURATION = frozenset((
     "InvokeConfiguration.SqsParameters.MessageAttributes{}.DataType",
     "InvokeConfiguration.SqsParameters.MessageAttributes{}.StringValue",
 ))  # fmt: skip
-SOURCE = frozenset(("EventSourceArn", "Name", "EventBusArn", "State", "CreationTime", "LastModifiedTime"))
-
+SOURCE = frozenset(("EventSourceArn", "Name", "EventBusArn", "State"))
+DETAILS = frozenset((
+    "CreationTime", "EventSourceDetails", "EventSourceDetails.WebhookDetails",
+    "EventSourceDetails.WebhookDetails.SecretArn", "EventSourceDetails.WebhookDetails.WebhookUrl",
+))  # fmt: skip
+WEBHOOK = "Configuration.WebhookEventsConfiguration"
+WEBHOOK_CONFIGURATION = frozenset((
+    "Configuration", WEBHOOK, *(f"{WEBHOOK}.{member}" for member in (
+        "AuthConfiguration", "AuthConfiguration.HmacAuthConfiguration", "KmsKeyIdentifier", "RoleArn",
+        "MetadataHttpHeaders", "DeduplicationConfiguration", "DeduplicationConfiguration.DeduplicationType",
+        "LogConfiguration", "LogConfiguration.Level", "LogConfiguration.IncludePayload",
+        *(f"AuthConfiguration.HmacAuthConfiguration.{name}" for name in HMAC),
+    )),
+))  # fmt: skip
 
 PUBLISHED = frozenset((
     "FailedEntryCount", "Entries", "Entries[].EventId", "Entries[].SequenceNumber", "Entries[].SuccessCode",
@@ -184,10 +211,15 @@ GOOD = {
         "Subscribers", "SubscriberArn", "Name", "EventBusArn", "TargetArn", "Type", "Revoked", "State", "CreationTime",
         "LastModifiedTime", "SubscriberAccountId",
     )),
-    "DescribeEventSource": Good(source, SOURCE),
-    "DeleteEventSource": Good(source),
+    "CreateEventSource": Good(new_webhook, SOURCE | DETAILS),
+    "DescribeEventSource": Good(
+        webhook, SOURCE | DETAILS | WEBHOOK_CONFIGURATION | {"Description", "LastModifiedTime"}
+    ),
+    "UpdateEventSource": Good(lambda events: {**webhook(events), "Description": "e"}, SOURCE | {"LastModifiedTime"}),
+    "RotateWebhookCredentials": Good(webhook, frozenset(("SecretArn",))),
+    "DeleteEventSource": Good(webhook),
     "ListEventSources": Good(two_sources, in_list(
-        "EventSources", *SOURCE, "Type", "EventSourceAccountId",
+        "EventSources", *SOURCE, "CreationTime", "LastModifiedTime", "Type", "EventSourceAccountId",
     )),
     "PutEvents": Good(published, PUBLISHED),
     "PutRawEvents": Good(published_raw, PUBLISHED),
@@ -206,23 +238,4 @@ GOOD = {
     "UntagResource": Good(lambda events: {**tagged(events), "TagKeys": ["a", "z"]}),
     "ListTagsForResource": Good(tagged, frozenset(("Tags",))),
 }  # fmt: skip
-"""The actions that Penstock can perform."""
-
-
-PARTNER = {"PartnerEventSourceArn": f"arn:aws:events:{REGION}::event-source/aws.partner/shop/orders"}
-
-
-def new_source(events: Events) -> Members:
-    service = {"AwsService": "aws.s3", "Pattern": "{}"}
-    return {
-        "Name": events.name(), "EventBusArn": events.bus(), "Configuration": {"AwsServiceEventsConfiguration": service},
-    }  # fmt: skip
-
-
-REFUSED: dict[str, Callable[[Events], Members]] = {
-    "CreateEventSource": new_source,
-    "UpdateEventSource": lambda events: {**source(events), "Configuration": {"PartnerEventsConfiguration": PARTNER}},
-    "RotateWebhookCredentials": source,
-}
-"""Requests that botocore 1.44.5 can write, and that Penstock refuses. tests/support/conformance/webhooks.py writes
-valid requests for these actions."""
+"""Webhooks need QUEUE_ENCRYPTION_KEY."""
