@@ -4,9 +4,10 @@ https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html), from a thread of
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 from typing import Any, NamedTuple
+
+from tests.support.http_endpoint import serving
 
 
 class Invocation(NamedTuple):
@@ -63,14 +64,5 @@ def serve_functions() -> Iterator[FunctionEndpoint]:
 
         def log_message(self, *_: object) -> None: ...
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    endpoint.url = f"http://127.0.0.1:{server.server_port}"
-    thread = Thread(target=server.serve_forever, args=[0.01], daemon=True)
-    thread.start()
-    try:
+    with serving(Handler) as endpoint.url:
         yield endpoint
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -66,13 +66,19 @@ def serve_http() -> Iterator[HttpEndpoint]:
     for method in ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"):
         setattr(Handler, f"do_{method}", respond)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    with serving(Handler) as endpoint.url:
+        yield endpoint
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Serves requests in threads. Returns the URL."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
-    endpoint.url = f"http://127.0.0.1:{server.server_port}"
     thread = Thread(target=server.serve_forever, args=[0.01], daemon=True)
     thread.start()
     try:
-        yield endpoint
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()
