@@ -1878,8 +1878,12 @@ create table queue.event_outcome (
     refused_at timestamptz,             -- the last attempt that the target has refused
     error_code text,
     error_message text,
+    failed_at timestamptz,              -- the last event whose delivery has ended without success
+    failed_since timestamptz,           -- the first one of those without a pause of 15 minutes between two of them
+    failed_before bigint not null default 0,    -- `failed` before that one
     primary key (bus_id, subscriber_id)
 );
+create index event_outcome_failed on queue.event_outcome (bus_id, failed_at) where failed_at is not null;
 
 -- Replays of archived messages to subscriptions (ReplayPolicy). A row stays after the end of its replay, for
 -- ReplayStatus. A worker that delivers has locked the subscription's row.

@@ -208,9 +208,10 @@ declare
     v_minute timestamptz := date_trunc('minute', v_now);
 begin
     insert into queue.event_outcome as o (bus_id, subscriber_id, delivered, refused, failed, minute,
-        delivered_in_minute, refused_at, error_code, error_message)
+        delivered_in_minute, refused_at, error_code, error_message, failed_at, failed_since)
     select u.bus_id, u.subscriber_id, u.delivered, u.refused, u.failed, v_minute, u.delivered,
-        case when u.code is not null then v_now end, u.code, u.message
+        case when u.code is not null then v_now end, u.code, u.message,
+        case when u.failed > 0 then v_now end, case when u.failed > 0 then v_now end
     from unnest(p_buses, p_subscribers, p_delivered, p_refused, p_failed, p_codes, p_messages)
         u(bus_id, subscriber_id, delivered, refused, failed, code, message)
     order by u.bus_id, u.subscriber_id
@@ -223,7 +224,14 @@ begin
             when o.minute = v_minute - interval '1 minute' then o.delivered_in_minute else 0 end,
         refused_at = coalesce(excluded.refused_at, o.refused_at),
         error_code = coalesce(excluded.error_code, o.error_code),
-        error_message = case when excluded.error_code is null then o.error_message else excluded.error_message end;
+        error_message = case when excluded.error_code is null then o.error_message else excluded.error_message end,
+        failed_at = coalesce(excluded.failed_at, o.failed_at),
+        failed_since = case
+            when o.failed_at > v_now - interval '15 minutes' then o.failed_since
+            else coalesce(excluded.failed_since, o.failed_since) end,
+        failed_before = case
+            when excluded.failed = 0 or o.failed_at > v_now - interval '15 minutes' then o.failed_before
+            else o.failed end;
     get diagnostics stored = row_count;
     return next;
 end $$;

@@ -2,12 +2,14 @@
 -- Costs one index probe for an account without subscribers.
 --   `kind` is subscriber_lags for a subscriber that has not read an event for more than p_late seconds,
 --     subscriber_stopped for one that a user stopped while events wait, and subscriber_fails for one whose target has
---     refused an event for more than two minutes.
+--     refused an event for more than two minutes, or of which a delivery has ended without success in the last 15
+--     minutes.
 --   `name` is the bus and the subscriber, separated by a slash.
 --   `number` counts events that the subscriber has not read, or that its target refuses (of 10,000 refused events of a
---     bus).
+--     bus) or has refused for the last time.
 --   `since` is the time at which the bus received the first of them, or of the first refusal.
---   `error` is the last error of the oldest refused event, or the reason why the service does not deliver.
+--   `error` is the last error of the oldest refused event, or of all events, or the reason why the service does not
+--     deliver.
 create or replace function queue.read_late_subscribers(p_account_id text, p_region text, p_late double precision)
 returns table (kind text, name text, number bigint, since timestamptz, error text)
 language plpgsql stable as $$
@@ -61,13 +63,20 @@ begin
     select 'subscriber_fails', b.name || '/' || s.name, r.number, r.since, r.error
     from queue.event_bus b
     cross join lateral (
-        select x.subscriber_id, count(*) as number, min(x.first_attempt_at) as since,
-            (array_agg(x.error_code || ': ' || x.error_message order by x.first_attempt_at)
-                filter (where x.error_code is not null))[1] as error
-        from (select y.* from queue.event_retry y where y.bus_id = b.bus_id limit 10000) x
-        group by x.subscriber_id) r
+        select f.subscriber_id, sum(f.number)::bigint as number, min(f.since) as since,
+            (array_agg(f.error order by f.since) filter (where f.error is not null))[1] as error
+        from (
+            select x.subscriber_id, count(*) as number, min(x.first_attempt_at) as since,
+                (array_agg(x.error_code || ': ' || x.error_message order by x.first_attempt_at)
+                    filter (where x.error_code is not null))[1] as error
+            from (select y.* from queue.event_retry y where y.bus_id = b.bus_id limit 10000) x
+            group by x.subscriber_id
+            having min(x.first_attempt_at) < v_now - interval '2 minutes'
+            union all
+            select o.subscriber_id, o.failed - o.failed_before, o.failed_since, o.error_code || ': ' || o.error_message
+            from queue.event_outcome o where o.bus_id = b.bus_id and o.failed_at > v_now - interval '15 minutes') f
+        group by f.subscriber_id) r
     join queue.event_subscriber s on s.subscriber_id = r.subscriber_id
     where s.account_id = p_account_id and s.region = p_region and not s.revoked and s.state = 'RUNNING'
-        and r.since < v_now - interval '2 minutes'
     order by r.since, s.subscriber_id limit 50;
 end $$;

@@ -469,7 +469,7 @@ def describe_subscriber(row: LateWorkRow) -> Concern:
         level, text = "info", f"A user stopped the subscriber, and {number} {'waits' if row.number == 1 else 'wait'}."
     else:
         level, error = "warn", (row.error or "no cause").rstrip(".")
-        text = f"The target refuses {number}, which the service sends again: {error}."
+        text = f"The target refuses {number}: {error}."
     bus, _, name = (row.name or "").partition("/")
     page = f"{CONSOLE}/buses/{quote(bus, safe='')}/subscribers/{quote(name, safe='')}"
     return Concern(row.kind, level, row.name or "", to_utc(row.since), False, row.number, text, page)

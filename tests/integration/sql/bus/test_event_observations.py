@@ -56,6 +56,26 @@ def test_a_subscriber_fails_after_two_minutes_of_refusals(db: Connection) -> Non
     assert late(db) == []
 
 
+def test_a_subscriber_fails_while_deliveries_end_without_success(db: Connection) -> None:
+    """Without retries, no event waits. The concern ends 15 minutes after the last failure, and then counts anew."""
+    once = {"MaxRetryAttempts": 0, "MaxEventAgeInSeconds": 300}
+    subscribe(db, f"arn:aws:sqs:{REGION}:{ACCOUNT}:missing", "failing", RetryPolicy=once)
+
+    def fail(*bodies: str) -> list[int]:
+        put(db, BUS, *bodies)
+        EventDeliverer().run_once(SETTINGS, db)
+        return [row.number for row in late(db)]
+
+    assert fail("1", "2") == [2]
+    (row,) = late(db)
+    assert (row.kind, row.name) == ("subscriber_fails", "orders/failing")
+    assert (row.error or "").startswith("RESOURCE_NOT_FOUND: ")
+    assert fail("3") == [3]
+    db.execute("update queue.event_outcome set failed_at = failed_at - interval '15 minutes'")
+    assert late(db) == []
+    assert fail("4") == [1]
+
+
 def test_measurements_of_buses_end_with_the_bus(db: Connection) -> None:
     arn = subscribe(db, create(db, "q"))
     put(db, BUS, "1", "22")

@@ -200,7 +200,7 @@ def test_a_concern_leads_to_the_page_where_it_is_mended(kind: Kind, cause: Cause
          "A user stopped the subscriber, and 2 events wait.",
          "/buses/orders/subscribers/billing"),
         (("subscriber_fails", "orders/billing", 1, "RESOURCE_NOT_FOUND: gone."), "warn", "orders/billing",
-         "The target refuses 1 event, which the service sends again: RESOURCE_NOT_FOUND: gone.",
+         "The target refuses 1 event: RESOURCE_NOT_FOUND: gone.",
          "/buses/orders/subscribers/billing"),
         (("old_transaction", None, 1, None), "warn", "Database", "A transaction is open.", "/system"),
         (("old_snapshot", None, 12_000_000, None), "bad", "Database", "A snapshot is 12,000,000 transactions old.",
