@@ -10,12 +10,16 @@ build=${2:-.aws-sam/build}
 layer=$build/CoreLayer/python
 most=45000000
 
-# Removes sources of compiled modules, unused parts of powertools and asn1crypto, tests, and the compiler part of cffi:
-# cryptography imports only the module _cffi_backend.
+# Removes sources of compiled modules, unused parts of powertools, asn1crypto and packaging, lists of files, tests, the
+# time zones of dateutil (penstock uses tzdata), and the compiler part of cffi: cryptography imports only the module
+# _cffi_backend.
 rm -rf "$layer/aws_lambda_powertools/event_handler" "$layer"/{cffi,pycparser}
 rm -rf "$layer"/aws_lambda_powertools/utilities/{auth_alpha,batch,circuit_breaker,data_classes,data_masking}
 rm -rf "$layer"/aws_lambda_powertools/utilities/{feature_flags,idempotency,kafka,parameters,parser,streaming,validation}
 rm -rf "$layer"/asn1crypto/{cms,crl,csr,ocsp,pdf,pkcs12,tsp}.py "$layer/croniter/tests"
+find "$layer/packaging" -mindepth 1 -maxdepth 1 ! -name __init__.py ! -name _structures.py ! -name version.py \
+  -exec rm -rf {} +
+rm -f "$layer/dateutil/zoneinfo/dateutil-zoneinfo.tar.gz" "$layer"/*.dist-info/RECORD
 find "$layer" -type f \( -name '*.c' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.pyi' \) -delete
 find "$layer" "$build/WebLayer/python" -type d -name __pycache__ -prune -exec rm -rf {} +
 packages=(penstock psycopg psycopg_binary msgspec typing_extensions.py pg8000 scramp asn1crypto dateutil six.py)
