@@ -13,4 +13,5 @@ mkdir -p "$build/WebLayer/python"
 "$uv" pip install --quiet --python-platform aarch64-manylinux_2_28 --python-version "$version" --only-binary :all: \
   --no-deps --require-hashes --target "$build/CoreLayer/python" -r layers/core/requirements.txt
 cp -R layers/core/penstock "$build/CoreLayer/python/"
-echo "ARM: $(infra/local/compile_layer.sh "$python" "$build")"
+compiled=$(infra/local/compile_layer.sh "$python" "$build")
+echo "ARM: $compiled"
