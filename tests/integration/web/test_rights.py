@@ -238,8 +238,8 @@ def test_a_right_is_asked_with_its_arn(case: RightCase, interfaces: Interfaces) 
 
 
 def test_an_api_destination_needs_the_right_on_its_connection(interfaces: Interfaces) -> None:
-    """Whoever names the endpoint decides who receives the secrets ("Actions, resources, and condition keys for Amazon
-    EventBridge", Service Authorization Reference)."""
+    """The endpoint receives the secrets, so a change of it needs rights on the connection ("Actions, resources, and
+    condition keys for Amazon EventBridge", Service Authorization Reference)."""
     caller = {"authorization": f"Bearer {interfaces.keys['token']}"}
     interfaces.set_policy(
         EVERYTHING, {"Effect": "Deny", "Action": "events:*ApiDestination", "Resource": f"{CONNECTION}*"}
