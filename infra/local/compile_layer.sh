@@ -17,7 +17,7 @@ rm -rf "$layer/aws_lambda_powertools/event_handler" "$layer"/{cffi,pycparser}
 rm -rf "$layer"/aws_lambda_powertools/utilities/{auth_alpha,batch,circuit_breaker,data_classes,data_masking}
 rm -rf "$layer"/aws_lambda_powertools/utilities/{feature_flags,idempotency,kafka,parameters,parser,streaming,validation}
 rm -rf "$layer"/asn1crypto/{cms,crl,csr,ocsp,pdf,pkcs12,tsp}.py "$layer/croniter/tests"
-find "$layer/packaging" -mindepth 1 -maxdepth 1 ! -name __init__.py ! -name _structures.py ! -name version.py \
+find "$layer" -path "$layer/packaging/*" ! -name __init__.py ! -name _structures.py ! -name version.py -prune \
   -exec rm -rf {} +
 rm -f "$layer/dateutil/zoneinfo/dateutil-zoneinfo.tar.gz" "$layer"/*.dist-info/RECORD
 find "$layer" -type f \( -name '*.c' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.pyi' \) -delete
