@@ -377,6 +377,8 @@ def test_the_overview_tells_that_a_confirmation_was_given_up(console: Console) -
     told = "The confirmation of a subscription to the topic unconfirmed was given up: "
     console.delete_dead_letters()
     wait_until(lambda: told in console.page(""))
+    link = '<a href="/console/deliveries?view=given-up"><span class="badge bad">given up</span></a>'
+    wait_until(lambda: link in " ".join(console.page("/topics/unconfirmed").split()))
     with psycopg.connect(console.database.dsn) as db:
         db.execute("update queue.notice set kind = 'Notification' where topic_arn = %s", (topic,))
     wait_until(lambda: told not in console.page("") and "1 delivery was given up: " in console.page(""))

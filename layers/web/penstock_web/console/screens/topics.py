@@ -7,7 +7,9 @@ from fastapi import Response
 
 from penstock.access.authorization import check_anywhere
 from penstock.aws.fifo_name import FIFO_ENDING, is_fifo_name
+from penstock.delivery.warnings import hide_secrets
 from penstock.errors import AwsError, InvalidParameterValue
+from penstock.management.attention import FAILS, GIVEN_UP, PAUSED
 from penstock.management.rights import SIGNED_IN, build_topic_arn, right_of
 from penstock.management.topics import (
     NewTopic,
@@ -25,7 +27,7 @@ from penstock_web.console.forms import Form
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.paging import PAGE, count_pages, count_rows_before, read_page_number
 from penstock_web.console.rendering import segment
-from penstock_web.console.resources import check_topic
+from penstock_web.console.resources import check_topic, read_others
 from penstock_web.console.responses import ACCEPTED, NoSuchThing, Refusal, explain_refusal, redirect, show_page
 from penstock_web.console.screen import act, screen
 
@@ -130,8 +132,10 @@ async def topic(topic: str, page: CurrentPage) -> Response:
     if shown is None:
         raise NoSuchThing(f"There is no topic '{topic}'.")
     attributes = _texts.decode(shown.topic.attributes)
+    concerns = await read_others(page) if shown.subscriptions else []
     return show_page(
         page, "topic.html", title=topic, name=topic, arn=build_topic_arn(topic, page.context), shown=shown,
+        troubles={one.name: one for one in concerns if one.kind in (GIVEN_UP, FAILS, PAUSED)}, hidden=hide_secrets,
         wanted=wanted, attributes={key: value for key, value in attributes.items() if key != "Policy"},
         policy=attributes.get("Policy", ""), tags=_texts.decode(shown.topic.tags), number=number,
         pages=count_pages(shown.topic.confirmed + shown.topic.pending), done=page.query.get("done", ""),
