@@ -98,6 +98,40 @@ where p_account_id is null or a.account_id = p_account_id
 order by 1, 2, 3, 4
 $$;
 
+-- queue.list_undelivered_alerts: returns the deliveries of an account's alerts and tests that are under way or given
+-- up, of the first p_max deliveries that are due, the first p_max that wait for an endpoint, and the last p_max that
+-- were given up.
+--   `state` is pending, waiting (for the end of a pause of the endpoint) or given_up.
+--   `next_at` is the time of the next attempt, and null after the last attempt and while a user pauses the endpoint.
+-- Uses the indexes outgoing_delivery_account_due, outgoing_delivery_waits_for, outgoing_delivery_exhausted and
+-- delivery_endpoint_account_next_at.
+create or replace function queue.list_undelivered_alerts(p_account_id text, p_max int)
+returns table (created_at timestamptz, state text, attempts int, next_at timestamptz, error text)
+language sql stable as $$
+select d.created_at, d.state, d.attempts, d.next_at, d.last_error
+from (
+    select f.*, 'pending' as state, f.due_at as next_at from unnest(array['http', 'mail']) k(carrier)
+    cross join lateral (
+        select x.created_at, x.endpoint, x.attempts, x.last_error, x.due_at from queue.outgoing_delivery x
+        where x.account_id = p_account_id and x.carrier = k.carrier and x.state = 'pending' and not x.waiting
+        order by x.due_at limit p_max) f
+    union all
+    select w.*, 'waiting', case when not l.stopped then greatest(w.due_at, l.paused_until) end
+    from queue.delivery_endpoint l
+    cross join lateral (
+        select x.created_at, x.endpoint, x.attempts, x.last_error, x.due_at from queue.outgoing_delivery x
+        where x.waits_for in (l.endpoint_key, l.host) and x.state = 'pending' and x.waiting
+            and x.account_id || ' ' || x.endpoint_key = l.endpoint_key
+        limit p_max) w
+    where l.account_id = p_account_id
+    union all (
+        select x.created_at, x.endpoint, x.attempts, x.last_error, x.due_at, 'given_up', null
+        from queue.outgoing_delivery x
+        where x.account_id = p_account_id and x.state = 'exhausted' order by x.delivery_id desc limit p_max)) d
+where starts_with(d.endpoint, 'alert://') or d.endpoint = 'smtp://mail/alert'
+order by d.created_at
+$$;
+
 -- queue.change_alert_url: sets an account's own address for alerts, or removes it if p_url is null. Forgets which
 -- problems were told, so a new address learns of all current problems. An evaluation that runs meanwhile cannot store
 -- its result, because it read the old address. `changed` is false if the account already has this address. Locks the

@@ -44,6 +44,19 @@ return (
     select p.events_before from queue.event_page p
     where p.bus_id = p_bus_id and p.sequenced_at >= p_at order by p.sequenced_at, p.page limit 1);
 
+-- queue.count_events_since: returns the number of a bus's events that received places at a time or later. Reads two
+-- pages.
+create or replace function queue.count_events_since(p_bus_arn text, p_at timestamptz)
+returns table (events bigint)
+language sql stable as $$
+select coalesce(l.events - coalesce(queue.count_events_before(b.bus_id, p_at), l.events), 0)
+from queue.event_bus b
+left join lateral (
+    select p.events_before + cardinality(p.numbers) as events
+    from queue.event_page p where p.bus_id = b.bus_id order by p.page desc limit 1) l on true
+where b.arn = p_bus_arn
+$$;
+
 -- queue.observe_event_subscribers: returns the subscribers of a bus as JSON by column, in the order of their ARNs, with
 -- their positions and outcomes.
 --   `p_account_id` and `p_name` restrict the result. Null means all. `p_after` is the last ARN of the previous page.

@@ -282,10 +282,14 @@ def test_an_alert_is_tried_again_after_a_failure(
     give_up(db)
     evaluate(settings)
     deliver(settings)
+    (late,) = [one.undelivered for one in show(db, OWN, settings).firing]
+    assert late is not None
+    assert (late.attempts, "500" in str(late.error), late.next_at is not None) == (1, True, True)
     receiver.responses["/500"] = receiver.responses["/200"]
     db.execute("update queue.outgoing_delivery set due_at = clock_timestamp() where state = 'pending'")
     deliver(settings)
     assert count_changes(receiver, "/500") == Counter({BEGAN: 2})
+    assert [one.undelivered for one in show(db, OWN, settings).firing] == [None]
     assert value(db, "select count(*) from queue.outgoing_delivery where state = 'pending'") == 0
 
 
@@ -413,13 +417,13 @@ def test_a_problem_shows_that_an_alert_will_tell_it(db: Connection, receiver: Re
     assert {one.kind for one in show(db, OTHER, settings).firing} == {"given_up"}
 
 
-def test_nothing_waits_for_an_alert_without_an_address(db: Connection) -> None:
+def test_problems_show_that_no_alert_has_an_address(db: Connection) -> None:
     settings = read_settings(None)
     db.execute("insert into queue.reading (name, value) values ('oldest_transaction', 900)")
     give_up(db)
-    assert read_pending(db, OWN, settings) == set()
+    assert read_pending(db, OWN, settings) == {("given_up", None), ("old_transaction", None)}
     call(db, CHANGE_ALERT_URL, OWN, "https://a.test/")
-    assert read_pending(db, OWN, settings) == {("given_up", 1)}
+    assert read_pending(db, OWN, settings) == {("given_up", 1), ("old_transaction", None)}
     assert "old_transaction" in show(db, OWN, settings).only_installation
 
 
@@ -427,5 +431,5 @@ def show(db: Connection, account_id: str, settings: Settings) -> AlertSettings:
     return run(read_alerts(act_for(account_id, "us-east-1", settings)), TransactionExecutor(db))
 
 
-def read_pending(db: Connection, account_id: str, settings: Settings) -> set[tuple[str, int]]:
+def read_pending(db: Connection, account_id: str, settings: Settings) -> set[tuple[str, int | None]]:
     return {(one.kind, one.evaluations) for one in show(db, account_id, settings).pending}

@@ -8,7 +8,16 @@ from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.effects import Operation
 from penstock.errors import QueueDoesNotExist
-from penstock.management.attention import Concern, Judged, find_hidden, read_judged, read_other_concerns
+from penstock.management.attention import (
+    SUBSCRIBER_FAILS,
+    SUBSCRIBER_LAGS,
+    SUBSCRIBER_STOPPED,
+    Concern,
+    Judged,
+    find_hidden,
+    read_judged,
+    read_other_concerns,
+)
 from penstock.management.queues import is_queue, list_queues
 from penstock.management.rights import show
 from penstock.management.topics import is_topic
@@ -31,6 +40,14 @@ async def read_others(page: Page) -> list[Concern]:
     """Returns the concerns beside the queues, which the overview and the list of endpoints share."""
     hidden = find_hidden(page.context)
     return await page.read(("concerns", hidden), lambda: read_other_concerns(page.context))
+
+
+async def read_subscriber_concerns(page: Page) -> list[Concern] | None:
+    """Returns the concerns about subscribers of event buses, or None if the user may not read them."""
+    if SUBSCRIBER_FAILS in find_hidden(page.context) or not page.may("penstock:ListDeliveries"):
+        return None
+    kinds = (SUBSCRIBER_LAGS, SUBSCRIBER_STOPPED, SUBSCRIBER_FAILS)
+    return [concern for concern in await read_others(page) if concern.kind in kinds]
 
 
 def list_queue_names(context: Context) -> Operation[list[str]]:

@@ -28,6 +28,18 @@ GIVEN_UP = (
     " select -1, '000000000000', %s, true, 'exhausted', clock_timestamp(), '503' from generate_series(1, %s)"
 )
 
+STOPPED = (
+    "insert into queue.delivery_endpoint (endpoint_key, account_id, host, next_at, paused_until, paused_at, stopped)"
+    " select '000000000000 alert://a.test', '000000000000', '000000000000 alert://a.test', now() + interval '1 h',"
+    " now() + interval '1 h', now(), true"
+)
+AGES = {"pending": "3 h", "exhausted": "4 h"}
+UNDELIVERED = (
+    "insert into queue.outgoing_delivery (notice_id, account_id, endpoint, raw, created_at, state, attempts, due_at,"
+    " last_error) values (-1, '000000000000', 'alert://a.test', true, now() - %s::interval + interval '1 s', %s, 2,"
+    " clock_timestamp() + interval '1 h', 'HTTP 503')"
+)
+
 
 @pytest.fixture(scope="module")
 def hook() -> Iterator[Receiver]:
@@ -76,6 +88,48 @@ def test_a_test_without_an_address_says_so(alerting: Console) -> None:
     response = alerting.browser.post(f"{PAGE}/test")
     assert response.status_code == 404
     assert "The account has no address for alerts." in response.text
+
+
+def test_problems_are_listed_without_an_address(alerting: Console) -> None:
+    assert "Penstock reports these problems nowhere" not in alerting.page("/alerts")
+    with psycopg.connect(alerting.database.dsn) as db:
+        db.execute(GIVEN_UP, ("https://untold.test/", 2))
+        db.commit()
+        wait_until(lambda: "Penstock reports these problems nowhere" in alerting.page("/alerts"))
+        assert (
+            [row[0] for row in read_alerts(alerting)]
+            == ["https://untold.test/"]
+            == [name for name, _ in read_overview(alerting)]
+        )
+        assert "<small>no address</small>" in alerting.page("/alerts")
+        db.execute("delete from queue.outgoing_delivery")
+
+
+def test_a_reported_problem_shows_whether_its_alert_arrived(alerting: Console) -> None:
+    with psycopg.connect(alerting.database.dsn) as db:
+        for name, state in (("https://told.test/", "pending"), ("https://lost.test/", "exhausted")):
+            db.execute(FIRING, ("", "given_up", name, "given_up", "firing"))
+            db.execute("update queue.alert set reported_at = now() - %s::interval where name = %s", (AGES[state], name))
+            db.execute(UNDELIVERED, (AGES[state], state))
+        db.execute(FIRING, ("", "given_up", "https://fine.test/", "given_up", "firing"))
+        db.execute(FIRING, ("", "given_up", "https://held.test/", "given_up", "firing"))
+        db.execute("update queue.alert set reported_at = now() - interval '5 h' where name = 'https://held.test/'")
+        db.execute(UNDELIVERED, ("5 h", "pending"))
+        db.execute("update queue.outgoing_delivery set waiting = true, waits_for = account_id || ' ' || endpoint"
+                   " where created_at < now() - interval '4.5 h'")  # fmt: skip
+        db.execute(STOPPED)
+        db.commit()
+        wait_until(lambda: "fine.test" in alerting.page("/alerts"))
+        rows = dict(re.findall(r'data-row="\w+ https://(\w+).*?data-label="Reported">(.*?)</td>',
+                               alerting.page("/alerts"), re.DOTALL))  # fmt: skip
+        texts = {name: " ".join(re.sub(r"<[^>]*>", " ", text).split()) for name, text in rows.items()}
+        assert re.fullmatch(r"3 h ago not delivered HTTP 503; next attempt in .*", texts["told"])
+        assert texts["lost"] == "4 h ago not delivered HTTP 503; given up after 2 attempts"
+        assert texts["held"] == "5 h ago not delivered HTTP 503; a user paused the endpoint"
+        assert texts["fine"] == "2 h ago delivered"
+        db.execute("delete from queue.outgoing_delivery")
+        db.execute("delete from queue.alert")
+        db.execute("delete from queue.delivery_endpoint")
 
 
 def test_reported_problems_have_the_numbers_the_order_and_the_colours_of_what_needs_attention(

@@ -3,8 +3,10 @@
 import html
 import json
 import re
+from datetime import UTC, datetime
 
 import httpx
+import psycopg
 import pytest
 
 from tests.support.wait import wait_until
@@ -12,6 +14,11 @@ from tests.support.web.console import Console
 
 pytestmark = pytest.mark.xdist_group("console")
 HOSTILE = "<script>alert(1)</script>\"'&{{7*7}}"
+
+BACKDATE = (
+    "update queue.event_page set sequenced_at = sequenced_at - interval '2 min'"
+    " where bus_id = (select b.bus_id from queue.event_bus b where b.name = %s)"
+)
 
 
 def go(response: httpx.Response) -> str:
@@ -101,8 +108,24 @@ def test_a_subscriber_is_created_stopped_replayed_and_deleted(console: Console, 
     assert go(console.browser.post(f"/console{path}/pause")) == f"{path}?done=paused"
     publish(console, bus, {"data": {"n": 2}})
     assert "Resume without the missed events" in read(console, path)
+    assert f"{bus} ok" in read(console, "/buses")
+    with psycopg.connect(console.database.dsn) as db:  # The overview lists a stopped subscriber after a minute.
+        db.execute(
+            "update queue.event_bus set retained_since = retained_since - interval '1 h' where name = %s", (bus,)
+        )
+        db.execute(BACKDATE, (bus,))
+    wait_until(lambda: f"{bus} stopped" in read(console, "/buses"))
+    wait_until(lambda: f"{bus}/s" in read(console, ""))
+    skipping = {"do": "time", "from": datetime.now(UTC).isoformat()}
+    assert "Skip 1 event?" in console.browser.post(f"/console{path}/replay", **skipping).text
     assert go(console.browser.post(f"/console{path}/resume", position="latest")) == f"{path}?done=resumed"
-    assert go(console.browser.post(f"/console{path}/replay", do="oldest")) == f"{path}?done=moved"
+    asked = console.browser.post(f"/console{path}/replay", do="oldest")
+    text = " ".join(html.unescape(re.sub(r"<[^>]*>", " ", asked.text)).split())
+    assert (asked.status_code, f"Target {bus} queue" in text) == (200, True)
+    assert "Deliver 3 events again?" in text
+    assert f'href="/console{path}" autofocus>Cancel' in asked.text
+    assert (console.count(url), "was moved to" in read(console, path)) == (1, False)  # The question moves nothing.
+    assert go(console.browser.post(f"/console{path}/replay", do="oldest", confirmed="yes")) == f"{path}?done=moved"
     wait_until(lambda: console.count(url) == 3)
     wrong = console.browser.post(f"/console{path}/replay", **{"from": "2001-01-01T00:00"})
     assert (wrong.status_code, 'id="problem-from"' in wrong.text) == (400, True)
@@ -164,10 +187,13 @@ def test_a_universal_target_is_created_and_changed(console: Console, bus: str) -
         ("jsonata", "{% ( %}", "jsonata"),
         ("parameters", '{"LambdaParameters": {}}', "parameters"),
         ("failure_queue", "arn:aws:sns:us-east-1:000000000000:q", "failure_queue"),
+        ("target", "no-such-queue", "target"),
+        ("failure_queue", "no-such-queue", "failure_queue"),
         ("from", "2001-01-01T00:00", "from"),
     ],
 )
 def test_a_fault_is_shown_at_its_field(console: Console, field: str, value: str, problem: str) -> None:
+    console.queue("q")
     if console.browser.get("/console/buses/faults").status_code == 404:
         console.browser.post("/console/buses", name="faults")
     form = {"name": "s", "target": "q", "start": "time" if field == "from" else "latest", field: value}

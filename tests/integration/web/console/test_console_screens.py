@@ -80,11 +80,15 @@ def test_a_queue_is_made_shown_purged_and_deleted(console: Console) -> None:
     assert 'to <a href="/console/queues/made-dead">made-dead</a> after 3 receives' in text
     for snippet in ("sqs.send_message(", "penstock --endpoint", "queue.send(", "aws_sqs_queue"):
         assert snippet in text
-    for path in ("purge", "delete"):
+    for path, title in (("purge", "Purge"), ("delete", "Delete")):
         refused = console.browser.post(f"/console/queues/made/{path}", typed="Made")
         assert refused.status_code == 400
         assert "has not changed the queue" in refused.text
+        assert f'<details class="panel danger" open><summary>{title}' in refused.text
+        assert 'value="Made" aria-invalid="true"' in refused.text
     console.browser.post("/console/queues/made/send", body="1")
+    wait_until(lambda: console.page("/queues/made/settings").count("The queue had 1 message ") == 2)
+    assert console.page("/queues/made/settings").count("This is final") == 2
     assert console.browser.post("/console/queues/made/purge", typed="made").headers["location"].endswith("n=1")
     assert console.audit("sqs:PurgeQueue")[2:6] == (f"{QUEUES}made", {}, 1, "console")
     # The service refuses a second purge within a minute.

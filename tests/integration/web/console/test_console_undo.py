@@ -158,7 +158,8 @@ def test_all_messages_of_a_filter_are_deleted_only_on_request(console: Console) 
     path = "/console/queues/delete-all/messages/delete"
     nothing = console.browser.post(path, text="drop", confirmed="yes", state="")
     assert nothing.headers["location"].endswith("/messages?text=drop&done=none")
-    assert "No message is selected" in console.page("/queues/delete-all/messages?text=drop&done=none")
+    notice = '<p class="notice" role="status">No message is selected'
+    assert notice in console.page("/queues/delete-all/messages?text=drop&done=none")
     assert visible(console, url) == 4
     asked = console.browser.post(path, text="drop", all="yes", confirmed="yes")
     assert "Delete 2 messages of delete-all?" in asked.text

@@ -1,8 +1,8 @@
 """Shows an account's alerts, changes their address, and sends a test."""
 
-from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
-from typing import Annotated, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Final, Literal, NamedTuple, cast
 
 import msgspec
 
@@ -16,13 +16,36 @@ from penstock.management.errors import AlertsNotSet
 from penstock.management.metrics.views import to_utc
 from penstock.management.rights import needs
 from penstock.management.verdicts import LEVELS, Level
-from penstock.postgres.statements.alerts import CHANGE_ALERT_URL, FIND_ALERT_URL, LIST_ALERTS, SEND_ALERTS, AlertRow
+from penstock.postgres.statements.alerts import (
+    CHANGE_ALERT_URL,
+    FIND_ALERT_URL,
+    LIST_ALERTS,
+    LIST_UNDELIVERED_ALERTS,
+    SEND_ALERTS,
+    AlertRow,
+    UndeliveredAlertRow,
+)
 from penstock.settings.alert_url import parse_alert_url
 from penstock.verdicts.words import name_kind
 
 from .evaluation import act_for, encode_rows, find_default_recipients, find_own_recipient, read_rules
 from .messages import Recipient, find_console, write_messages
 from .state import OF_INSTALLATION, Change, Place, Rules, find_held_until, list_included, list_places
+
+MAX_UNDELIVERED: Final = 1_000
+"""How many deliveries of each state the page examines. The others of the account can be deliveries to endpoints."""
+
+
+class UndeliveredAlert(msgspec.Struct):
+    """The delivery of the last alert about a problem, while the endpoint has not accepted it. `state` is `waiting`
+    during a pause of the endpoint. `attempts` counts the failed attempts, and `error` describes the last one. `next_at`
+    is null if the service has given up the delivery, or if a user paused the endpoint.
+    """
+
+    state: Literal["pending", "waiting", "given_up"]
+    attempts: int
+    error: str | None
+    next_at: datetime | None
 
 
 class FiringAlert(msgspec.Struct):
@@ -33,7 +56,8 @@ class FiringAlert(msgspec.Struct):
     number that the last alert told at `reported_at`, or the smallest since, and 0 after an end. `held_until` is the
     time until which an alert waits, because the problem came back or its number rose soon after the last alert, and
     otherwise null. If the problem does not show now, but its end was not told yet, `number` is 0, `level` is `info`,
-    and `name` and `page` are those of the last alert.
+    and `name` and `page` are those of the last alert. `undelivered` is null if the alert arrived, if the service no
+    longer keeps its delivery, or if the delivery belongs to another account.
     """
 
     kind: str
@@ -47,11 +71,13 @@ class FiringAlert(msgspec.Struct):
     state: str
     level: Level
     page: str
+    undelivered: UndeliveredAlert | None = None
 
 
 class PendingAlert(msgspec.Struct):
     """A problem that exists and that no alert has told yet. An alert tells it after `evaluations` more evaluations in
-    which it still exists. The other fields are those of `GET /v1/metrics/attention`.
+    which it still exists, or never if `evaluations` is null, because the alert has no address. The other fields are
+    those of `GET /v1/metrics/attention`.
     """
 
     kind: str
@@ -59,7 +85,7 @@ class PendingAlert(msgspec.Struct):
     region: str
     since: datetime | None
     number: int
-    evaluations: int
+    evaluations: int | None
     state: str
     level: Level
     page: str
@@ -69,7 +95,7 @@ class AlertSettings(msgspec.Struct):
     """The address of an account's alerts, and the problems that were told or will be. The most severe come first.
 
     The problems of the installation, of the kinds in `only_installation`, go only to the installation's addresses, and
-    only the account QUEUE_ACCOUNT_ID sees them here. `pending` is empty if alerts go nowhere.
+    only the account QUEUE_ACCOUNT_ID sees them here.
 
     `url` is the account's own address without its secret parts. If `url` is null, the alerts go to the installation's
     address, or nowhere if `installation` is false. `links` is false if alerts have no links to the console, because
@@ -106,19 +132,28 @@ def read_alerts(context: Context) -> Operation[AlertSettings]:
     own = yield from Call(FIND_ALERT_URL, (context.account_id,))
     has_default = bool(find_default_recipients(settings))
     rows = yield from Call(LIST_ALERTS, (context.account_id,))
-    sees_installation = has_default and context.account_id == settings.queue_account_id
+    sees_installation = context.account_id == settings.queue_account_id
     if sees_installation:
         rows = [*rows, *(yield from Call(LIST_ALERTS, ("",)))]
     known = {Place(row.account_id, row.region, row.subject, row.name): row for row in rows}
     found = yield from _read_problems(known, context)
     visible = {place: concern for place, concern in found.concerns.items() if place.account_id or sees_installation}
-    pending = [_describe_pending(place, known.get(place), visible[place], read_rules(settings)) for place in visible]
+    rules, addressed = read_rules(settings), {place for place in visible if has_default or (own and place.account_id)}
+    pending = [
+        _describe_pending(place, known.get(place), concern, rules, has_address=place in addressed)
+        for place, concern in visible.items()
+    ]
+    undelivered = yield from Call(LIST_UNDELIVERED_ALERTS, (context.account_id, MAX_UNDELIVERED))
+    pause = timedelta(milliseconds=settings.queue_alert_interval_ms)
+    firing = _compare(known, found, rules)
+    for alert in firing:
+        alert.undelivered = _find_undelivered(alert, undelivered, pause)
     return AlertSettings(
         url=mask_address(own[0].url) if own else None,
         installation=has_default,
         links=bool(find_console(settings)),
-        firing=_compare(known, found, read_rules(settings)),
-        pending=[alert for alert in pending if alert is not None and (own or has_default)],
+        firing=firing,
+        pending=[alert for alert in pending if alert is not None],
         only_installation=sorted(OF_INSTALLATION),
     )
 
@@ -151,13 +186,27 @@ def _compare(known: Mapping[Place, AlertRow], found: _Problems, rules: Rules) ->
     return [alert for alert in alerts if alert is not None]
 
 
-def _describe_pending(place: Place, row: AlertRow | None, concern: Concern, rules: Rules) -> PendingAlert | None:
+def _find_undelivered(
+    alert: FiringAlert, rows: Sequence[UndeliveredAlertRow], pause: timedelta
+) -> UndeliveredAlert | None:
+    """Returns the delivery of an evaluation's alert. The next evaluation begins at least `pause` later."""
+    at = alert.reported_at
+    own = [] if at is None else [row for row in rows if at <= row.created_at < at + pause]
+    if not own:
+        return None
+    state = cast("Literal['pending', 'waiting', 'given_up']", own[0].state)
+    return UndeliveredAlert(state, own[0].attempts, own[0].error, to_utc(own[0].next_at))
+
+
+def _describe_pending(
+    place: Place, row: AlertRow | None, concern: Concern, rules: Rules, *, has_address: bool
+) -> PendingAlert | None:
     """Returns a problem that no alert has told, or None if an alert told it."""
     if row is not None and row.state != "pending":
         return None
     return PendingAlert(
         kind=concern.kind, name=concern.name, region=place.region, since=concern.since, number=concern.number,
-        evaluations=max(1, rules.evaluations - (0 if row is None else row.evaluations)),
+        evaluations=max(1, rules.evaluations - (0 if row is None else row.evaluations)) if has_address else None,
         state=concern.state, level=concern.level, page=concern.page,
     )  # fmt: skip
 

@@ -20,6 +20,7 @@ from penstock.events.types import UpdateSubscriberRequest
 from penstock.management.errors import BusNotFound, SubscriberNotFound
 from penstock.management.rights import needs, show
 from penstock.postgres.statements.event_buses import (
+    COUNT_EVENTS_SINCE,
     LIST_EVENT_BUSES,
     MOVE_EVENT_SUBSCRIBER,
     OBSERVE_EVENT_BUSES,
@@ -32,6 +33,7 @@ from .types import (
     BusDescription,
     BusPage,
     Replay,
+    ReplayPlan,
     SubscriberDescription,
     SubscriberFailure,
     SubscriberPage,
@@ -115,13 +117,30 @@ def replay(name: str, subscriber: str, start: Replay, context: Context) -> Opera
     Raises BusNotFound, SubscriberNotFound, InvalidStateException if the subscriber is revoked, and
     InvalidParameterValue for a time that the bus does not retain, or that is in the future.
     """
+    bus, row = yield from _prepare_replay(name, subscriber, context)
+    yield from _move(row.subscriber["arn"], _read_start(start, bus), context)
+    return (yield from show(describe_subscriber(name, subscriber, context)))
+
+
+@needs("operation", "events:UpdateSubscriber", "penstock:ReplayEvents")
+def plan_replay(name: str, subscriber: str, start: Replay, context: Context) -> Operation[ReplayPlan]:
+    """Returns what `replay` would do now, and changes nothing. Raises the errors of `replay`."""
+    bus, row = yield from _prepare_replay(name, subscriber, context)
+    at = _read_start(start, bus)
+    (counted,) = yield from Call(COUNT_EVENTS_SINCE, (bus.arn, at))
+    change = counted.events - row.lag_events
+    target = read_resource_row(row.subscriber).target_arn or ""
+    return ReplayPlan(target, to_millisecond(at) or "", max(0, change), max(0, -change))
+
+
+def _prepare_replay(name: str, subscriber: str, context: Context) -> Operation[tuple[StoredBus, ObservedSubscriberRow]]:
     bus = yield from find_bus(name, context)
-    found = yield from find_stored(bus, subscriber, context)
+    row = yield from _find_subscriber(bus, subscriber, context)
+    found = read_resource_row(row.subscriber)
     yield from authorize_on("UpdateSubscriber", found.arn, context)
     check_replay(bus, context)
     yield from aws_subscribers.check_unchanged(found, context)
-    yield from _move(found.arn, _read_start(start, bus), context)
-    return (yield from show(describe_subscriber(name, subscriber, context)))
+    return bus, row
 
 
 @audited(lambda arn, to, _context: Act("penstock:ReplayEvents", arn, {"from": to_millisecond(to)}))

@@ -154,6 +154,18 @@ class Replay(Struct, forbid_unknown_fields=True, rename={"start": "from"}):
     start: str
 
 
+class ReplayPlan(Struct):
+    """What a replay from the time `start` would do. `again` counts retained events before the position, and `skipped`
+    unread events before `start`, both with those that the filters refuse. An event that the bus received shortly before
+    `start` can count as later.
+    """
+
+    target: str
+    start: str
+    again: int
+    skipped: int
+
+
 class StoredEvent(Struct, omit_defaults=True):
     """An event of a bus. `data` is the JSON that targets receive, or base64 for `application/octet-stream`."""
 

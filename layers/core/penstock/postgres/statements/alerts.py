@@ -60,6 +60,19 @@ class AlertRow(NamedTuple):
 LIST_ALERTS = Statement("queue.list_alerts", ("text",), AlertRow)
 
 
+class UndeliveredAlertRow(NamedTuple):
+    """A delivery of an alert or a test that has not succeeded (queue.list_undelivered_alerts)."""
+
+    created_at: datetime
+    state: str
+    attempts: int
+    next_at: datetime | None
+    error: str | None
+
+
+LIST_UNDELIVERED_ALERTS = Statement("queue.list_undelivered_alerts", ("text", "int4"), UndeliveredAlertRow)
+
+
 class StoredAlertsRow(NamedTuple):
     """The result of an evaluation. `stored` is false if another process began a later evaluation."""
 

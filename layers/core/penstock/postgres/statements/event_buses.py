@@ -318,6 +318,11 @@ class MovedSubscriberRow(NamedTuple):
     changed: bool
 
 
+class CountedEventsRow(NamedTuple):
+    events: int
+
+
+COUNT_EVENTS_SINCE = Statement("queue.count_events_since", ("text", "timestamptz"), CountedEventsRow)
 MOVE_EVENT_SUBSCRIBER = Statement(
     "queue.move_event_subscriber", ("text", "timestamptz"), MovedSubscriberRow, is_audited=True, changed="changed"
 )

@@ -57,7 +57,7 @@ def show(endpoint: Endpoint = None, json: Json = False) -> None:
         print_table(map(_name_number, firing), json, columns)
     if pending:
         print("\nnot sent yet:")
-        rows = [{**_name_number(one), "sent": _describe_wait(int(one["evaluations"]))} for one in pending]
+        rows = [{**_name_number(one), "sent": _describe_wait(one["evaluations"])} for one in pending]
         print_table(rows, json, ("state", "name", "region", "since", "number", "sent"))
 
 
@@ -65,7 +65,9 @@ def _name_number(problem: Document) -> Document:
     return {**problem, "number": count_in_words(str(problem["kind"]), int(str(problem["number"])))}
 
 
-def _describe_wait(evaluations: int) -> str:
+def _describe_wait(evaluations: int | None) -> str:
+    if evaluations is None:
+        return "never; no address"
     return "after the next evaluation" if evaluations == 1 else f"after {evaluations} more evaluations"
 
 

@@ -84,6 +84,7 @@ async def show_alerts(page: Page, form: Form, refusal: Refusal) -> Response:
         page, "alerts.html", refusal.status, title="Alerts", found=found, form=form, problems=refusal.problems,
         listed=list_problems(found, page.context.region), most=MAX_CHARACTERS,
         evaluations=settings.queue_alert_evaluations,
+        is_sender=bool(found.url) or page.context.account_id == settings.queue_account_id,
         may_set=page.may("penstock:SetAlerts"), done=page.query.get("done", ""),
         may_test=page.may("penstock:TestAlerts")
         and bool(found.url or (found.installation and page.context.account_id == settings.queue_account_id)),

@@ -1,15 +1,17 @@
 """Shows, creates, changes and deletes event buses and their subscribers. Stops, resumes and replays subscribers. Shows
 stored events without an effect on subscribers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 from fastapi import Response
 
 from penstock.access.authorization import check_anywhere
+from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.events.publishing import ENVELOPE
+from penstock.management.attention import Concern
 from penstock.management.buses import changes, events, operations
 from penstock.management.buses.types import (
     BusDescription,
@@ -22,14 +24,15 @@ from penstock.management.buses.types import (
     SubscriberPage,
 )
 from penstock.management.rights import SIGNED_IN, right_of
+from penstock.management.verdicts import LEVELS
 from penstock_web.console.buses.fields import COLORS, describe_target, parse_moment, read_number, read_utc
 from penstock_web.console.buses.subscriber_form import WORDS as SUBSCRIBER_WORDS
 from penstock_web.console.buses.subscriber_form import fill, fill_filters, read_new, read_patch
-from penstock_web.console.forms import Form
+from penstock_web.console.forms import FieldProblem, Form
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.paging import PAGE
 from penstock_web.console.rendering import segment
-from penstock_web.console.resources import list_queue_names
+from penstock_web.console.resources import find_missing, list_queue_names, read_subscriber_concerns
 from penstock_web.console.responses import ACCEPTED, Refusal, explain_refusal, redirect, show_page
 from penstock_web.console.screen import act, screen
 
@@ -49,6 +52,13 @@ FILTERS: Final = ("from", "to", "group", "source", "detail_type", "pattern")
 EDIT_SUBSCRIBER: Final = right_of(operations.describe_subscriber, changes.change_subscriber)
 POSITIONS: Final = {"": False, "last_processed": False, "latest": True}
 """Whether a resumed subscriber skips the events that it has missed."""
+
+
+class State(NamedTuple):
+    """The state of a bus and its style."""
+
+    word: str
+    level: str
 
 
 class Enveloped(msgspec.Struct):
@@ -76,8 +86,21 @@ async def buses(page: CurrentPage) -> Response:
     found = await page.read(("buses", after), lambda: operations.list_buses(PAGE, after or None, page.context))
     return show_page(
         page, "buses.html", buses=found.buses, following=found.next, after=after, moment=parse_moment,
+        states=find_worst(found.buses, await read_subscriber_concerns(page)),
         may_create=page.may_ever("events:CreateEventBus"), done=page.query.get("done", ""),
     )  # fmt: skip
+
+
+def find_worst(found: Sequence[BusDescription], concerns: Sequence[Concern] | None) -> dict[str, State]:
+    """Returns the state of the worst subscriber of each bus, or no state if the viewer may not read the concerns. A bus
+    without subscribers has no state.
+    """
+    if concerns is None:
+        return {}
+    worst = {bus.name: State("ok", "good") for bus in found if bus.subscribers}
+    for concern in sorted(concerns, key=lambda one: LEVELS.index(one.level), reverse=True):
+        worst[concern.name.partition("/")[0]] = State(concern.state, concern.level)
+    return worst
 
 
 @screen("/console/buses-new", right=SIGNED_IN, title="New event bus")
@@ -233,6 +256,8 @@ async def create_subscriber_by_form(bus: str, page: CurrentPage) -> Response:
     """Creates a subscriber."""
     try:
         new = read_new(page.form, page.context)
+        if missing := await _find_missing(page, {}):
+            return await _show_subscriber_form(bus, None, page, page.form, Refusal(400, missing))
         made = await page.act(changes.create_subscriber(bus, new, page.context))
     except AwsError as error:
         return await _show_subscriber_form(
@@ -276,6 +301,9 @@ async def change_subscriber_by_form(bus: str, subscriber: str, page: CurrentPage
     form = page.form
     try:
         patch = read_patch(form, page.context)
+        shown = await page.run(operations.describe_subscriber(bus, subscriber, page.context))
+        if missing := await _find_missing(page, fill(shown)):
+            return await _show_subscriber_form(bus, shown, page, form, Refusal(400, missing))
         await page.act(changes.change_subscriber(bus, subscriber, patch, page.context, form.get("version")))
     except AwsError as error:
         try:
@@ -306,11 +334,17 @@ async def resume_subscriber(bus: str, subscriber: str, page: CurrentPage) -> Res
 
 @act("/console/buses/{bus}/subscribers/{subscriber}/replay", right=right_of(operations.replay))
 async def replay_to_subscriber(bus: str, subscriber: str, page: CurrentPage) -> Response:
-    """Moves the position of a subscriber to a time, or to the oldest retained event."""
+    """Asks with the number of events, and then moves the position of a subscriber to a time or to the oldest event."""
     form = page.form
-    start = operations.OLDEST if form.get("do") == operations.OLDEST else read_utc(form.get("from").strip())
+    start = Replay(operations.OLDEST if form.get("do") == operations.OLDEST else read_utc(form.get("from").strip()))
     try:
-        await page.act(operations.replay(bus, subscriber, Replay(start), page.context))
+        if form.get("confirmed") != "yes":
+            plan = await page.run(operations.plan_replay(bus, subscriber, start, page.context))
+            return show_page(
+                page, "replay.html", title=f"Replay to {subscriber}", bus=bus, subscriber=subscriber, plan=plan,
+                form=form, target=describe_target(plan.target, page.context), moment=parse_moment,
+            )  # fmt: skip
+        await page.act(operations.replay(bus, subscriber, start, page.context))
     except InvalidParameterValue as error:
         shown = await page.run(operations.describe_subscriber(bus, subscriber, page.context))
         return _show_subscriber(bus, shown, page, form, explain_refusal(error, form, {"from": "from"}))
@@ -324,6 +358,19 @@ async def delete_subscriber_by_form(bus: str, subscriber: str, page: CurrentPage
         raise InvalidParameterValue(f"The typed name is not {subscriber}. Penstock has not deleted the subscriber.")
     await page.act(changes.delete_subscriber(bus, subscriber, page.context))
     return redirect(f"/console/buses/{segment(bus)}?done=deleted")
+
+
+async def _find_missing(page: Page, before: Mapping[str, str]) -> dict[str, FieldProblem]:
+    """Returns the fields that name a missing queue or topic. A value that the user has not changed passes, so that a
+    subscriber can change while its failure queue does not exist.
+    """
+    found: dict[str, FieldProblem] = {}
+    for field in ("target", "failure_queue"):
+        given = page.form.get(field).strip()
+        arn = given if ":" in given or not given else build_queue_arn(given, page.context)
+        if arn != before.get(field) and (missing := await page.run(find_missing(arn, page.context))):
+            found[field] = FieldProblem(missing)
+    return found
 
 
 async def _show_subscriber_form(

@@ -30,12 +30,12 @@ from penstock.management.rights import SIGNED_IN, right_of
 from penstock.management.verdicts import group_by_queue
 from penstock.verdicts import Cause
 from penstock_web.console.charts import Chart, History, build_charts, build_history
-from penstock_web.console.forms import Form
+from penstock_web.console.forms import FieldProblem, Form
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import segment
 from penstock_web.console.resources import list_queue_names
 from penstock_web.console.responses import ACCEPTED, Refusal, explain_refusal, redirect, show_page
-from penstock_web.console.screen import SCREENS, act, screen
+from penstock_web.console.screen import SCREENS, act, find_screen, screen
 from penstock_web.console.snippets import queue_snippets
 from penstock_web.report.advice import advice_on
 
@@ -124,14 +124,22 @@ async def receivers(name: str, page: CurrentPage) -> Response:
 @screen("/console/queues/{name}/settings", right=right_of(read_queue, read_senders))
 async def settings(name: str, page: CurrentPage) -> Response:
     """Shows a queue's attributes, its senders, code that uses it, and the forms that purge and delete it."""
+    return await show_settings(name, page)
+
+
+async def show_settings(name: str, page: Page, refused: str = "", refusal: Refusal = ACCEPTED) -> Response:
+    """Shows the settings. `refused` is the form with the problem: `purge` or `delete`."""
     context = page.context
-    found = (await page.read(("queue", name), lambda: read_queue(name, context))).queue
+    await page.refresh()
+    now = await page.read(("queue", name), lambda: read_queue(name, context))
+    found = now.queue
     subscribed = await page.read(("subscribed", name), lambda: read_senders(name, MAX_SUBSCRIPTIONS, context))
     attributes = dict(found.attributes)
     return show_page(
-        page, "queue_settings.html", title=f"Settings of {name}", queue=found, moment=parse_timestamp,
+        page, "queue_settings.html", refusal.status, title=f"Settings of {name}", queue=found, moment=parse_timestamp,
         redrive=read_redrive(attributes.pop("RedrivePolicy", "")), policy=laid_out(attributes.pop("Policy", "")),
-        attributes=attributes, subscribed=subscribed, snippets=queue_snippets(name, context),
+        attributes=attributes, subscribed=subscribed, messages=now.seen.messages, at=now.seen.facts.measured_at,
+        refused=refused, problems=refusal.problems, form=page.form, snippets=queue_snippets(name, context),
         done=page.query.get("done", ""), may_purge=page.may("sqs:PurgeQueue", found.arn),
         may_delete=page.may("sqs:DeleteQueue", found.arn), may_change=page.may("sqs:SetQueueAttributes", found.arn),
     )  # fmt: skip
@@ -204,7 +212,8 @@ def read_new_queue(page: Page) -> NewQueue:
 @act("/console/queues/{name}/purge", right=right_of(purge_queue))
 async def purge(name: str, page: CurrentPage) -> Response:
     """Deletes every message. The user must type the queue's name."""
-    check_typed(name, page)
+    if page.form.get("typed").strip() != name:
+        return await refuse_typed(name, page, "purge")
     purged = await page.act(purge_queue(name, page.context))
     return redirect(f"/console/queues/{name}?done=purged&n={purged}")
 
@@ -222,13 +231,17 @@ async def pause_queue(name: str, page: CurrentPage) -> Response:
 @act("/console/queues/{name}/delete", right=right_of(delete_queue))
 async def delete(name: str, page: CurrentPage) -> Response:
     """Deletes a queue with its messages. The user must type the queue's name."""
-    check_typed(name, page)
-    operation = delete_queue(name, page.context)
-    await page.act(operation)
+    if page.form.get("typed").strip() != name:
+        return await refuse_typed(name, page, "delete")
+    await page.act(delete_queue(name, page.context))
     return redirect("/console/queues?done=deleted")
 
 
-def check_typed(name: str, page: Page) -> None:
-    """Raises InvalidParameterValue unless the form contains the queue's name."""
-    if page.form.get("typed").strip() != name:
-        raise InvalidParameterValue(f"The typed name is not {name}. Penstock has not changed the queue.")
+async def refuse_typed(name: str, page: Page, form: str) -> Response:
+    """Shows the form again because the typed text is not the queue's name. Raises InvalidParameterValue if the user may
+    not open the page of the form.
+    """
+    text = f"The typed name is not {name}. Penstock has not changed the queue."
+    if not page.may_open(find_screen(settings), name):
+        raise InvalidParameterValue(text)
+    return await show_settings(name, page, form, Refusal(400, {"typed": FieldProblem(text)}))
