@@ -430,6 +430,7 @@ create table queue.move_task (
     ids bigint[],                   -- the public ids in ascending order; null if the task has no list of ids
     matched bigint,                 -- the number of messages that matched the filter at the start; null if unknown
     filter jsonb,                   -- the filter in the format of queue.find_messages; null if the task has no filter
+    title text,                     -- the title of the group of messages that the filter selects, if the user chose one
     -- For a task with a filter, the search continues after this place. For a task with ids, this is the last handled
     -- id.
     place text,

@@ -5,6 +5,7 @@
 --   `p_filter` is a filter of find_messages, whose states have no effect.
 --   `p_canary` is the number of messages after which the task waits for continue_move_task. Null means that the task
 --     does not wait.
+--   `p_title` is the title of the group that p_filter selects, for the user who reads the list of tasks.
 -- Counts the matches of p_filter among the first 10,000 messages, for about a second. With more messages, the number of
 -- matches stays unknown until the task completes (move_total).
 -- Without p_ids and p_filter, the source must be a dead-letter queue, and the task moves all receivable messages.
@@ -12,7 +13,8 @@
 --   `detail` is the name of the wrong parameter.
 -- Keeps the last ten tasks of the queue. Uses the indexes move_task_queue and queues_dead_letter_arn.
 create or replace function queue.start_move_task(p_source text, p_destination text, p_maximum_per_second int,
-    p_ids bigint[] default null, p_filter jsonb default null, p_canary int default null)
+    p_ids bigint[] default null, p_filter jsonb default null, p_canary int default null,
+    p_title text default null)
 returns table (task_id text, error text, detail text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -44,10 +46,11 @@ begin
             10000, 10000, null, false, 1) f
         having bool_or(f.id is null and f.next is null);
     end if;
-    insert into queue.move_task (queue_id, destination_arn, maximum_per_second, ids, matched, filter, canary, to_move)
+    insert into queue.move_task (queue_id, destination_arn, maximum_per_second, ids, matched, filter, title, canary,
+        to_move)
     select v_source.queue_id, p_destination, p_maximum_per_second,
         case when p_ids is not null then array(select distinct i from unnest(p_ids) i order by i) end,
-        v_matched, p_filter - 'states', p_canary,
+        v_matched, p_filter - 'states', p_title, p_canary,
         case when p_ids is null then c.visible else (select count(distinct i) from unnest(p_ids) i) end
     from queue.count_messages(v_source.queue_id, v_source.fifo, v_source.shards) c
     on conflict (queue_id) where status = 'RUNNING' do nothing

@@ -23,13 +23,13 @@ NO_QUEUE = "AWS.SimpleQueueService.NonExistentQueue"
 
 
 def start(db: Connection, source: str, destination: str | None = None, rate: int | None = None) -> str:
-    (row,) = call(db, START_MOVE_TASK, source, destination, rate, None, None, None)
+    (row,) = call(db, START_MOVE_TASK, source, destination, rate, None, None, None, None)
     assert row.error is None, row
     return str(row.task_id)
 
 
 def start_error(db: Connection, source: str, destination: str | None = None) -> tuple[str | None, str | None]:
-    (row,) = call(db, START_MOVE_TASK, source, destination, None, None, None, None)
+    (row,) = call(db, START_MOVE_TASK, source, destination, None, None, None, None, None)
     return row.error, row.detail
 
 

@@ -39,6 +39,8 @@ from .rights import needs, show
 
 MAX_IDS = 10_000
 MAX_PER_SECOND = 500  # as in StartMessageMoveTask
+OVER = ("completed", "cancelled", "failed")
+"""The states of tasks that have ended."""
 
 PublicId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 PerSecond = Annotated[int, msgspec.Meta(ge=1, le=MAX_PER_SECOND)]
@@ -117,10 +119,12 @@ class SourceNotKnown(errors.InvalidParameterValue):
 # --- operations ------------------------------------------------------------------------------------------------------
 @needs("queue", "sqs:StartMessageMoveTask")
 @audited(
-    lambda name, new, context: Act("sqs:StartMessageMoveTask", build_queue_arn(name, context), msgspec.to_builtins(new))
+    lambda name, new, context, _title=None: Act(
+        "sqs:StartMessageMoveTask", build_queue_arn(name, context), msgspec.to_builtins(new)
+    )
 )
-def start_move_task(name: str, new: NewMoveTask, context: Context) -> Operation[MoveTaskRow]:
-    """Starts a task and returns it.
+def start_move_task(name: str, new: NewMoveTask, context: Context, title: str | None = None) -> Operation[MoveTaskRow]:
+    """Starts a task and returns it. `title` is the title of the group of messages, for the list of tasks.
 
     Raises InvalidParameterValue, SourceNotKnown, MoveTaskConflict, QueueDoesNotExist, and AccessDenied unless the
     caller can send to the destination.
@@ -130,7 +134,7 @@ def start_move_task(name: str, new: NewMoveTask, context: Context) -> Operation[
     selected = _check_selection(new, context)
     if destination is None:
         check_sources((yield from _count_sources(source, new.ids, selected)))
-    arguments = (source, destination, new.per_second, new.ids, selected, new.canary)
+    arguments = (source, destination, new.per_second, new.ids, selected, new.canary, title)
     return (yield from _authorize_and_start(arguments, new.to, context))
 
 
@@ -179,7 +183,7 @@ def _check_selection(new: NewMoveTask, context: Context) -> str | None:
 
 
 def _authorize_and_start(
-    arguments: tuple[str, str | None, int | None, list[int] | None, str | None, int | None],
+    arguments: tuple[str, str | None, int | None, list[int] | None, str | None, int | None, str | None],
     to: str | None,
     context: Context,
 ) -> Operation[MoveTaskRow]:

@@ -56,7 +56,7 @@ def start_message_move_task(
     destination = request.destination_arn or None
     if destination is not None:
         destination = check_arn("DestinationArn", destination, context)
-    arguments = (source, destination, request.max_number_of_messages_per_second, None, None, None)
+    arguments = (source, destination, request.max_number_of_messages_per_second, None, None, None, None)
     (row,) = yield from Call(START_MOVE_TASK, arguments)
     if row.error is not None:
         raise build_sql_error(row.error, row.detail)

@@ -42,7 +42,7 @@ class FailureGroup(NamedTuple):
     """A group of similar messages, with the newest as samples. `filter` matches only these messages of the queue.
 
     `messages`, `oldest_ms` and `newest_ms` describe the examined messages. The times say when the messages entered
-    this queue. `title` tells the group apart from the other groups (titles.py), or is None.
+    this queue. `title` is true of all examined messages of the group (titles.py), or is None.
     """
 
     filter: MessageFilter | None

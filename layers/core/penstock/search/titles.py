@@ -1,17 +1,19 @@
 """Chooses the titles of failure groups, for the console, the REST API and the command line.
 
-The title of a group is, in this order:
+A title is true of every examined message of its group, not only of the samples. The title is, in this order:
 
-1. the cause of its samples, or the error itself if all of its messages have the same error;
-2. an attribute that its samples share, such as `error: timeout`, if its name is a usual name of an error, or if the
-   groups differ in it;
-3. a field of the JSON body in which the groups differ, such as `order.total: null`.
+1. the cause, or the error itself if the samples are all of the messages and have the same error;
+2. `mixed: …` with the most frequent causes, if the messages have different causes;
+3. an attribute that all messages share, such as `error: timeout`, if its name is a usual name of an error;
+4. `mixed error: …` with the most frequent texts of such an attribute, if the messages have different texts;
+5. an attribute that all messages share, if the groups differ in it;
+6. a field of the JSON body in which the groups differ, such as `order.total: null`.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -21,7 +23,10 @@ from penstock.postgres.statements.stored_messages import FailureRow
 MAX_TITLE_LENGTH: Final = 200
 MAX_FIELDS: Final = 200
 MAX_DEPTH: Final = 4
+MAX_MIXED_LENGTH: Final = 50
 ERROR_ATTRIBUTES: Final = ("PenstockError", "ERROR_MESSAGE")
+CAUSE: Final = ""
+MIXED: Final = "mixed"
 
 _names_error = re.compile("error|exception|reason|cause|fail", re.IGNORECASE).search
 _number = re.compile("[0-9]+")
@@ -30,32 +35,72 @@ _absent: Final = "absent"
 Facts = Mapping[str, str]
 
 
+class Spread(NamedTuple):
+    """The texts that an attribute has in a group: the three most frequent texts, the number of different texts, and the
+    number of messages with the attribute. The name of the cause is empty (`queue.group_failures`).
+    """
+
+    texts: list[str]
+    different: int
+    messages: int
+
+
 def choose_titles(groups: Sequence[Sequence[FailureRow]]) -> list[str | None]:
     """Returns the title of each group of samples, or None for a group that nothing tells apart."""
-    attributes = [[_read_attributes(row) for row in samples] for samples in groups]
-    shared = [find_shared(found) for found in attributes]
-    fields = [_describe_fields([_read_fields(row.body) for row in samples]) for samples in groups]
+    spreads = [_read_spreads(samples) for samples in groups]
+    shared = [
+        {name: spread.texts[0] for name, spread in found.items() if _is_shared(spread, samples)}
+        for found, samples in zip(spreads, groups, strict=True)
+    ]
+    fields = [_describe_fields(samples) for samples in groups]
     chosen = []
-    for place, found in enumerate(attributes):
-        cause = _choose_cause(found, groups[place][0].group_messages)
-        title = cause or _choose_attribute(shared, place) or _choose_difference(fields, place)
+    for place, samples in enumerate(groups):
+        title = (
+            _choose_cause(samples, spreads[place], shared[place])
+            or _choose_error(spreads[place], shared[place], samples[0].group_messages)
+            or _choose_difference(shared, place)
+            or _choose_difference(fields, place)
+        )
         chosen.append(title and title[:MAX_TITLE_LENGTH])
     return chosen
 
 
-def find_shared(samples: Sequence[Facts]) -> dict[str, str]:
-    """Returns the facts that all samples share."""
-    first, *others = samples
-    return {name: text for name, text in first.items() if all(other.get(name) == text for other in others)}
+def is_mixed(title: str | None) -> bool:
+    """Returns whether a title may say that the group's messages differ. Such a title is not true of a part of them."""
+    return title is not None and title.startswith(MIXED)
 
 
-def _choose_cause(samples: Sequence[Facts], messages: int) -> str | None:
-    """Returns the title of a group of `messages` messages by its samples, or None without a common cause."""
-    errors = {find_error(sample) for sample in samples}
-    if len(errors) == 1 and len(samples) == messages:
-        return errors.pop()
-    causes = {find_cause(sample) for sample in samples}
-    return causes.pop() if len(causes) == 1 else None
+def _is_shared(spread: Spread, samples: Sequence[FailureRow]) -> bool:
+    return spread.different == 1 and spread.messages == samples[0].group_messages
+
+
+def _choose_cause(samples: Sequence[FailureRow], spreads: Mapping[str, Spread], shared: Facts) -> str | None:
+    """Returns the cause of all messages, or the different causes, or None if no message has a cause."""
+    if len(samples) == samples[0].group_messages:
+        errors = {find_error(_read_attributes(row)) for row in samples}
+        if len(errors) == 1:
+            return errors.pop()
+    if CAUSE in shared or CAUSE not in spreads:
+        return shared.get(CAUSE)
+    return _describe_mixed("", spreads[CAUSE], samples[0].group_messages)
+
+
+def _choose_error(spreads: Mapping[str, Spread], shared: Facts, messages: int) -> str | None:
+    """Returns an attribute with a usual name of an error, or None if the messages have no such attribute."""
+    name = next((name for name in shared if _names_error(name)), None)
+    if name is not None:
+        return f"{name}: {shared[name]}"
+    names = [name for name in spreads if _names_error(name)]
+    if not names:
+        return None
+    name = max(names, key=lambda each: spreads[each].messages)
+    return _describe_mixed(name, spreads[name], messages)
+
+
+def _describe_mixed(name: str, spread: Spread, messages: int) -> str:
+    texts = [text[:MAX_MIXED_LENGTH] for text in spread.texts]
+    texts += ["…"] * (spread.different > len(spread.texts)) + ["none"] * (spread.messages < messages)
+    return f"{MIXED} {name}".rstrip() + f": {', '.join(texts)}"
 
 
 def find_error(attributes: Facts) -> str | None:
@@ -80,21 +125,21 @@ def _find_first_line(attributes: Facts) -> str | None:
     return None if error is None else error.partition("\n")[0]
 
 
-def _choose_attribute(shared: Sequence[Facts], place: int) -> str | None:
-    own = {name: text for name, text in shared[place].items() if name not in ERROR_ATTRIBUTES}
-    names = [name for name in own if _names_error(name)] or [name for name in own if _differs(shared, place, name)]
-    return f"{names[0]}: {own[names[0]]}" if names else None
-
-
 def _choose_difference(fields: Sequence[Facts], place: int) -> str | None:
-    path = next((name for name in fields[place] if _differs(fields, place, name)), None)
-    return None if path is None else f"{path}: {fields[place][path]}"
+    names = (name for name in fields[place] if name != CAUSE and _differs(fields, place, name))
+    name = next(names, None)
+    return None if name is None else f"{name}: {fields[place][name]}"
 
 
 def _differs(groups: Sequence[Facts], place: int, name: str) -> bool:
     """Returns whether each other group has another value or no value, and at least one other group exists."""
     others = [group.get(name, _absent) for other, group in enumerate(groups) if other != place]
     return bool(others) and groups[place][name] not in others
+
+
+def _read_spreads(samples: Sequence[FailureRow]) -> dict[str, Spread]:
+    text = next((row.group_facts for row in samples if row.group_facts is not None), "{}")
+    return dict(sorted(msgspec.json.decode(text, type=dict[str, Spread]).items()))
 
 
 def _read_attributes(row: FailureRow) -> dict[str, str]:
@@ -112,23 +157,28 @@ def _read_fields(body: str) -> dict[str, object]:
 
 
 def _walk(value: object, path: str, depth: int) -> Iterator[tuple[str, object]]:
-    if isinstance(value, dict) and value and depth:
+    if isinstance(value, dict) and 0 < len(value) <= MAX_FIELDS and depth:
         for name, member in value.items():
             yield from _walk(member, f"{path}.{name}" if path else str(name), depth - 1)
     elif path:
         yield path, value
 
 
-def _describe_fields(samples: Sequence[Mapping[str, object]]) -> dict[str, str]:
-    """Returns the value of each field that all samples have, or the type of values that differ."""
-    first, *others = samples
+def _describe_fields(rows: Sequence[FailureRow]) -> dict[str, str]:
+    """Returns the value of each field if the samples are all messages, or the type of values that differ. If the group
+    has more messages, the group's shape says which types all of them have.
+    """
+    is_whole = len(rows) == rows[0].group_messages
+    if not is_whole and rows[0].group_shape is None:
+        return {}
+    samples = [_read_fields(row.body) for row in rows]
     described = {}
-    for path, value in first.items():
-        values = [value, *(other[path] for other in others if path in other)]
+    for path, value in samples[0].items():
+        values = [value, *(other[path] for other in samples[1:] if path in other)]
         texts = {msgspec.json.encode(each).decode() for each in values}
         kinds = {_name_type(each) for each in values}
         if len(values) == len(samples) and len(kinds) == 1:
-            described[path] = texts.pop() if len(texts) == 1 else kinds.pop()
+            described[path] = texts.pop() if len(texts) == 1 and is_whole else kinds.pop()
     return described
 
 

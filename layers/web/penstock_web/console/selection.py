@@ -23,7 +23,7 @@ from .filters import NAMES, parse_filter
 from .forms import Form, Query
 from .messages import STATES, Seen
 from .page import Page
-from .rendering import query, segment
+from .rendering import plural, query, segment
 from .responses import redirect
 
 SAMPLES: Final = 3
@@ -31,6 +31,7 @@ SAMPLES: Final = 3
 LAST_ID: Final = 2**63 - 1
 MAX_HERE_LENGTH: Final = 160
 GROUPS: Final = "groups"
+GROUP: Final = "group"
 NAMES_IN_WORDS: Final = {
     "text": "text", "path": "JSON path", "value": "value", "attr": "attribute", "attr_value": "its value",
     "group": "message group", "min_receives": "receives at least", "max_receives": "receives at most",
@@ -158,15 +159,19 @@ async def describe(name: str, selection: Selection, page: Page) -> dict[str, str
         return selection.facts
     titled = await page.run(show(read_title(name, selection.filter, page.context)))
     facts = {**(titled or {}), **selection.facts}
-    if facts.get("cause", "none") in mask_numbers(facts.get("group", "")):  # A group's title begins with its cause.
+    if facts.get("cause", "none") in mask_numbers(facts.get(GROUP, "")):  # A group's title begins with its cause.
         del facts["cause"]
     return facts
 
 
 def read_title(name: str, wanted: MessageFilter, context: Context) -> Operation[dict[str, str]]:
-    """Returns the title of the group that the filter finds, or the beginning of one of its bodies."""
-    group = yield from reading.find_group(name, wanted, context)
-    if group is None:
+    """Returns the title of the group that the filter finds, or the beginning of one of its bodies. The title is true of
+    the examined messages, so its name says how many these are if the queue has more.
+    """
+    found = yield from reading.find_group(name, wanted, context)
+    if found is None:
         return {}
-    sample = group.samples[0]
-    return {"group": group.title} if group.title else {"messages like": Seen(sample, sample.state).preview}
+    group, sample = found.groups[0], found.groups[0].samples[0]
+    if not group.title:
+        return {"messages like": Seen(sample, sample.state).preview}
+    return {GROUP if found.next is None else f"{GROUP} in the first {plural(found.looked_at, 'message')}": group.title}

@@ -308,7 +308,7 @@ def test_a_move_task_takes_what_was_passed_over(db: Connection) -> None:
     crowd(db, dead, messages=100)
     send_as(db, dead, "quiet", 1)
     receive(db, dead, 1)
-    (task,) = call(db, START_MOVE_TASK, dead, arn, None, None, None, None)
+    (task,) = call(db, START_MOVE_TASK, dead, arn, None, None, None, None, None)
     assert task.error is None, task
     for _ in range(5):
         db.execute("select * from queue.move_task t, queue.run_move_task(t.task_id, 100)")

@@ -381,7 +381,7 @@ def test_a_move_task_goes_on(db: Connection) -> None:
     send(db, source, "m")
     receive(db, source, visibility=0)
     assert receive(db, source) == []
-    (started,) = call(db, START_MOVE_TASK, dead, source, 500, None, None, None)
+    (started,) = call(db, START_MOVE_TASK, dead, source, 500, None, None, None, None)
     db.execute("update queue.move_task set paced_at = paced_at + interval '1 hour'")
     for _ in range(1000):  # The rate applies from now on, so the task moves one message every 2 ms.
         if call(db, RUN_MOVE_TASK, started.task_id, 100)[0].moved:

@@ -194,7 +194,7 @@ def test_messages_on_their_way_to_a_dead_letter_queue_and_back(db: Connection, n
     receive(db, arn, visibility=0)
     assert receive(db, arn) == []
     assert seen(db, dead) == {live("visible", 0, "g"): 1}
-    call(db, START_MOVE_TASK, dead, None, None, None, None, None)
+    call(db, START_MOVE_TASK, dead, None, None, None, None, None, None)
     task = value(db, "select task_id from queue.move_task")
     db.execute("select * from queue.run_move_task(%s, 100)", (task,))
     assert seen(db, dead) == {finished("moved", 0, "g"): 1}

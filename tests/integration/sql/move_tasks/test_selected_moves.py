@@ -45,7 +45,7 @@ def start(
     ids: list[int] | None = None, **filters: Any,
 ) -> str:  # fmt: skip
     selects = None if ids is not None else json.dumps(filters)
-    (row,) = call(db, START_MOVE_TASK, source, to, rate, ids, selects, canary)
+    (row,) = call(db, START_MOVE_TASK, source, to, rate, ids, selects, canary, None)
     assert row.error is None, row
     return str(row.task_id)
 
@@ -246,9 +246,9 @@ def test_a_cancelled_move_leaves_the_rest(db: Connection) -> None:
 def test_a_start_refuses_invalid_arguments(db: Connection) -> None:
     source, fifo = create(db), create(db, "other.fifo")
     for to, error in ((source, "MoveToItself"), (fifo, "MoveToOtherType"), (source + "x", "ResourceNotFoundException")):
-        assert call(db, START_MOVE_TASK, source, to, None, [1], None, None)[0].error == error
+        assert call(db, START_MOVE_TASK, source, to, None, [1], None, None, None)[0].error == error
     start(db, source, ids=[1])
-    assert call(db, START_MOVE_TASK, source, None, None, [1], None, None)[0].error == "MoveTaskRunning"
+    assert call(db, START_MOVE_TASK, source, None, None, [1], None, None, None)[0].error == "MoveTaskRunning"
 
 
 # --- exactness -------------------------------------------------------------------------------------------------------

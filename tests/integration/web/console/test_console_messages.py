@@ -3,7 +3,7 @@
 import html
 import json
 import re
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
@@ -356,3 +356,60 @@ def test_attributes_are_changed_once_the_difference_was_seen(console: Console) -
 def visible(console: Console, url: str) -> int:
     found = console.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     return int(found["ApproximateNumberOfMessages"])
+
+
+def dead_letters_with_reasons(console: Console, name: str, *bodies: str) -> None:
+    """Makes dead letters with the bodies, then two with one reason, and then three with another reason."""
+    url, dead = console.poison(name, *bodies)
+    for reason, number, total in (("timeout", 2, len(bodies) + 2), ("stolen", 3, len(bodies) + 5)):
+        attributes = {"reason": {"DataType": "String", "StringValue": reason}}
+        for _ in range(number):
+            console.sqs.send_message(QueueUrl=url, MessageBody='{"n": 1}', MessageAttributes=attributes)
+        while console.count(dead) < total:
+            console.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0)
+
+
+def test_a_title_is_true_of_messages_that_are_no_samples(console: Console) -> None:
+    """The page shows the three newest messages of a group. Its title, and the titles of the questions before an act,
+    are also true of the other messages. Groups by the attribute have its texts as titles.
+    """
+    dead_letters_with_reasons(console, "untrue")
+    path = "/queues/untrue-dead/failures"
+    page = console.page(path)
+    group = page.partition("mixed reason: stolen, timeout <span")[2].partition("</section>")[0]
+    assert group.count("<dd>stolen</dd>") == 3
+    assert ">5 messages</a>" in group
+    assert asked_titles(console, "untrue-dead", page) == ["mixed reason: stolen, timeout"] * 2
+    page = console.page(f"{path}?by=attribute&attribute=reason&by=shape")
+    assert re.findall(r'<h2 id="group.">(.*?) <span', page) == ["reason: stolen", "reason: timeout"]
+    assert asked_titles(console, "untrue-dead", page) == ["reason: stolen", "reason: stolen"]
+
+
+def asked_titles(console: Console, name: str, page: str) -> list[str]:
+    """Returns the title of the page's first group in the questions before a redrive and before a deletion."""
+    link = re.findall(f'href="/console(/queues/{name}/redrive[?][^"]+)"', page)[0]
+    form = {"all": "yes", **dict(parse_qsl(html.unescape(link).partition("?")[2]))}
+    asked = console.browser.post(f"/console/queues/{name}/messages/delete", **form).text
+    shown = console.page(html.unescape(link))
+    assert f'<a href="/console/queues/{name}/failures">Cancel</a>' in shown
+    return [re.findall("<dt>group</dt><dd>(.*?)</dd>", each)[0] for each in (shown, asked)]
+
+
+def test_a_group_that_a_move_takes_offers_no_second_act(console: Console) -> None:
+    dead_letters_with_reasons(console, "taken", '{"other": 1}')
+    path = "/queues/taken-dead/redrive"
+    link = re.findall(f'href="/console({path}[?][^"]+)"', console.page("/queues/taken-dead/failures"))[0]
+    form = dict(parse_qsl(html.unescape(link).partition("?")[2]))
+    assert console.browser.post(f"/console{path}", **form, first="1").status_code == 303
+    wait_until(lambda: ">waiting<" in console.page(path))
+    taken, other = re.findall("<section.*?</section>", console.page("/queues/taken-dead/failures"), re.DOTALL)
+    assert "redrive waits: 1 of 5 moved" in " ".join(taken.split())
+    assert not re.search("data-(redrive|edit|delete)", taken)
+    assert re.findall("data-(redrive|edit|delete)", other) == ["edit", "delete"]
+    row = " ".join(console.page(path).partition('<td class="selected"')[2].partition("</td>")[0].split())
+    assert "a group: mixed reason: stolen, timeout" in row
+    assert "none" not in row
+    move = re.findall("redrive/([0-9a-f-]{36})/cancel", console.page(path))[0]
+    assert console.browser.post(f"/console{path}/{move}/cancel").status_code == 303
+    wait_until(lambda: "moved</a>" not in console.page("/queues/taken-dead/failures"))
+    assert console.page("/queues/taken-dead/failures").count("data-redrive") >= 2

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
+from msgspec import structs
 
 from penstock.access.audit.refusals import note_reading
 from penstock.context import Context
@@ -20,10 +21,11 @@ from penstock.postgres.statements.stored_messages import (
     FoundRow,
     PeekedRow,
 )
-from penstock.search.failures import BY_DEFAULT, FailureGroup, Grouping, group_failures
+from penstock.search.failures import BY_DEFAULT, FailureGroup, Failures, Grouping, group_failures
 from penstock.search.failures import SCANNED as GROUPED
 from penstock.search.filters import MessageFilter
 from penstock.search.messages import MAX_SCANNED, SCANNED, Search, SearchResult, search_messages
+from penstock.search.titles import is_mixed
 from penstock.sqs import handles
 
 from .search import show_message
@@ -144,18 +146,25 @@ def find_ids(name: str, wanted: MessageFilter, context: Context) -> Operation[li
 
 
 @needs("queue", "sqs:ReceiveMessage")
-def find_group(name: str, wanted: MessageFilter, context: Context) -> Operation[FailureGroup | None]:
-    """Returns the group that the filter finds, or None. The group has a title only if no other group has the filter's
-    shape, cause and source queue. A title says in what a group differs from the others, so this function reads all
-    groups.
+def find_group(name: str, wanted: MessageFilter, context: Context) -> Operation[Failures | None]:
+    """Returns one group with the messages that the filter finds, or None.
+
+    A title says in what a group differs from the others, so this function reads all groups. If the filter finds a part
+    of one group, the title is the group's, unless the group's messages differ. If it finds more groups, the title says
+    only the facts that are true of all of their messages.
     """
     arn = build_queue_arn(name, context)
     everything = yield from group_failures(Grouping(arn, BY_DEFAULT, None, None, GROUPED, MAX_GROUPS), context)
     alike = [group for group in everything.groups if is_part(group, wanted)]
-    if len(alike) == 1 and alike[0].title:
-        return alike[0]
+    if len(alike) == 1 and alike[0].title and (not is_mixed(alike[0].title) or has_filter(alike[0], wanted)):
+        return everything._replace(groups=alike)
     found = yield from group_failures(Grouping(arn, ["shape"], None, None, GROUPED, 1, wanted), context)
-    return found.groups[0]._replace(title=None) if found.groups else None
+    return found if found.groups else None
+
+
+def has_filter(group: FailureGroup, wanted: MessageFilter) -> bool:
+    """Returns whether the filter selects the group's messages, in any state."""
+    return group.filter == structs.replace(wanted, states=None)
 
 
 def is_part(group: FailureGroup, wanted: MessageFilter) -> bool:

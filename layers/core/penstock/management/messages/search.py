@@ -71,8 +71,9 @@ class ShownGroup(msgspec.Struct):
     can select the group.
 
     `count` counts the examined messages. `oldest_at` and `newest_at` are the times at which the group's first and last
-    messages entered this queue. `title` tells the group apart from the other groups: its cause, else an attribute that
-    its samples share, else a field in which the groups differ. `title` is null if the service finds neither.
+    messages entered this queue. `title` is true of all examined messages of the group: the cause, else an attribute
+    that the messages share, else a field in which the groups differ. It begins with `mixed` and lists the most frequent
+    causes if the messages have different ones. `title` is null if the service finds none of these.
     """
 
     title: str | None

@@ -16,9 +16,9 @@ class StartedTaskRow(NamedTuple):
 
 START_MOVE_TASK = Statement(
     "queue.start_move_task",
-    ("text", "text", "int4", "int8[]", "jsonb", "int4"),
+    ("text", "text", "int4", "int8[]", "jsonb", "int4", "text"),
     StartedTaskRow,
-    named=("p_ids", "p_filter", "p_canary"),
+    named=("p_ids", "p_filter", "p_canary", "p_title"),
     is_audited=True,
 )
 
@@ -74,6 +74,7 @@ RUN_MOVE_TASK = Statement("queue.run_move_task", ("uuid", "int4"), MovedRow)
 
 class MoveTaskRow(NamedTuple):
     """A task with all of its columns. `state` is running, waiting, completed, cancelled or failed. `filter` is JSON.
+    `title` is the title of the group that the filter selects, or None if the console did not start the task.
 
     `ids` contains the first 1,000 selected ids. `skipped` counts selected messages that are in flight, delayed, or
     without a target queue, and ids that the queue does not have. `to_move` is None if the number of messages that match
@@ -86,6 +87,7 @@ class MoveTaskRow(NamedTuple):
     maximum_per_second: int | None
     ids: list[int] | None
     filter: str | None
+    title: str | None
     canary: int | None
     to_move: int | None
     to_examine: int

@@ -136,8 +136,8 @@ class FailureRow(NamedTuple):
     has no group.
 
     `group_messages` counts the group's messages. `oldest_ms` and `newest_ms` are the times when the group's first and
-    last messages entered the queue. `body` has the first 16,384 characters, and `body_length` counts all bytes. The
-    other columns have the same meaning as in `FoundRow`.
+    last messages entered the queue. `group_facts` is JSON, and only one row of each group has it. `body` has the first
+    16,384 characters, and `body_length` counts all bytes. The other columns have the same meaning as in `FoundRow`.
     """
 
     group_number: int
@@ -146,6 +146,7 @@ class FailureRow(NamedTuple):
     group_attribute: str | None
     group_shape: str | None
     group_cause: str | None
+    group_facts: str | None
     group_messages: int
     oldest_ms: int
     newest_ms: int

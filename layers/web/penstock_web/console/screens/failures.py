@@ -3,17 +3,21 @@
 import re
 from typing import Final, NamedTuple, get_args
 
+import msgspec
 from fastapi import Response
 
 from penstock.access.audit.refusals import note_reading
+from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.management.messages.reading import MAX_GROUPS
 from penstock.management.messages.search import PLACE, find_failures
+from penstock.management.move_tasks import OVER, list_move_tasks
 from penstock.management.rights import right_of
+from penstock.postgres.statements.move_tasks import MoveTaskRow
 from penstock.search.failures import BY_DEFAULT, SCANNED, By, FailureGroup, Grouping
 from penstock_web.console.filters import as_parameters
 from penstock_web.console.messages import ComparedLine, Seen, find_acts, mark_lines, to_datetime
-from penstock_web.console.page import CurrentPage
+from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import plural
 from penstock_web.console.responses import show_page
 from penstock_web.console.screen import screen
@@ -34,7 +38,7 @@ class ShownSample(NamedTuple):
 
 class ShownFailures(NamedTuple):
     """A group of dead letters. `parameters` contains the filter that finds the group's messages, or is None if no
-    filter can find them. `markdown` is the group's first sample.
+    filter can find them. `markdown` is the group's first sample. `is_moving` says that a move takes the group.
     """
 
     group: FailureGroup
@@ -42,6 +46,7 @@ class ShownFailures(NamedTuple):
     parameters: dict[str, str] | None
     markdown: tuple[str, str]
     source: str | None
+    is_moving: bool
 
     @property
     def oldest_at(self) -> object:
@@ -74,14 +79,36 @@ async def failures(name: str, page: CurrentPage) -> Response:
     )  # fmt: skip
     found = await page.read(("failures", *map(str, wanted)), lambda: find_failures(name, wanted, page.context))
     await page.run(note_reading(wanted.arn, page.context))  # The audit also records a read from the cache.
+    move = await find_move(name, page)
     return show_page(
         page, "failures.html", title=f"Dead letters of {name}", name=name, found=found, by=wanted.by, kinds=KINDS,
-        attribute=attribute, acts=find_acts(name, page),
-        groups=[show_group(name, group) for group in found.groups],
+        attribute=attribute, acts=find_acts(name, page), move=move,
+        groups=[
+            show_group(name, group, is_moving=takes_group(move, group, page.context)) for group in found.groups
+        ],
     )  # fmt: skip
 
 
-def show_group(name: str, group: FailureGroup) -> ShownFailures:
+async def find_move(name: str, page: Page) -> MoveTaskRow | None:
+    """Returns the queue's move that has not ended, or None, also for users who may not list moves. A queue has one such
+    move at most.
+    """
+    if not page.may("sqs:ListMessageMoveTasks", build_queue_arn(name, page.context)):
+        return None
+    rows = await page.read(("moves", name), lambda: list_move_tasks(name, page.context))
+    return next((row for row in rows if row.state not in OVER), None)
+
+
+def takes_group(move: MoveTaskRow | None, group: FailureGroup, context: Context) -> bool:
+    """Returns whether the move takes all messages of the group: the group's filter has the move's conditions."""
+    if move is None or move.ids is not None:
+        return False
+    wanted = msgspec.json.decode(move.filter or "{}", type=dict[str, object])
+    own = msgspec.json.decode("{}" if group.filter is None else group.filter.as_json(context), type=dict[str, object])
+    return all(name in own and own[name] == value for name, value in wanted.items())
+
+
+def show_group(name: str, group: FailureGroup, *, is_moving: bool) -> ShownFailures:
     """Prepares a group for the template."""
     seen = [Seen(row, row.state) for row in group.samples]
     texts = [failure.pretty or failure.row.body for failure in seen]
@@ -106,5 +133,5 @@ def show_group(name: str, group: FailureGroup) -> ShownFailures:
     )
     return ShownFailures(
         group, samples, None if group.filter is None else as_parameters(group.filter), markdown,
-        source and source.rpartition(":")[2],
+        source and source.rpartition(":")[2], is_moving,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from msgspec import structs
 from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management import move_tasks
-from penstock.management.move_tasks import NewMoveTask, SourceNotKnown, explain_sources
+from penstock.management.move_tasks import OVER, NewMoveTask, SourceNotKnown, explain_sources
 from penstock.management.rights import right_of, show
 from penstock.postgres.statements.move_tasks import CanaryRow, MoveSourcesRow, MoveTaskRow
 from penstock.search.filters import MessageFilter
@@ -26,14 +26,21 @@ from penstock_web.console.rendering import plural, words
 from penstock_web.console.resources import check_target, list_queue_names
 from penstock_web.console.responses import find_status, find_target_problem, redirect, show_page
 from penstock_web.console.screen import act, screen
-from penstock_web.console.selection import Count, Selection, count_matches, describe, nothing_selected, read_selection
+from penstock_web.console.selection import (
+    GROUP,
+    Count,
+    Selection,
+    count_matches,
+    describe,
+    nothing_selected,
+    read_selection,
+)
 
 FILTER_WORDS: Final = {
     "cause": "cause", "text": "text", "json": "JSON", "attribute": "attribute", "group_id": "message group",
     "source_arn": "from", "min_receive_count": "receives at least", "max_receive_count": "receives at most",
     "older_than_seconds": "older than (s)", "newer_than_seconds": "newer than (s)",
 }  # fmt: skip
-OVER: Final = ("completed", "cancelled", "failed")
 LEVELS: Final = {"completed": "good", "failed": "bad", "running": "info", "waiting": "warn"}
 REASONS: Final = {
     "CouldNotDetermineMessageSource": "Messages without a source queue stay. Choose the queue to which they move.",
@@ -77,6 +84,7 @@ async def show_redrive(page: Page, name: str, selection: Selection, error: AwsEr
         queues=() if is_poll(page) else await page.run(list_queue_names(page.context)),
         facts={} if is_poll(page) else await describe(name, selection, page),
         may_start=page.may("sqs:StartMessageMoveTask", arn), may_cancel=page.may("sqs:CancelMessageMoveTask", arn),
+        may_read=page.may("sqs:ReceiveMessage", arn),
     )  # fmt: skip
 
 
@@ -125,11 +133,13 @@ def name_reason(row: MoveTaskRow) -> str:
     return "The selected messages were in flight, delayed, or gone." if is_empty else ""
 
 
-def describe_filter(text: str) -> dict[str, str]:
-    """Returns the conditions of a move's filter by names that the page shows. Omits a shape, which is a hash."""
+def describe_filter(text: str, title: str | None) -> dict[str, str]:
+    """Returns the conditions of a move's filter by names that the page shows. Omits a shape, which is a hash, and an
+    absent cause if the group has a title.
+    """
     found = msgspec.json.decode(text, type=dict[str, object])
     facts = {FILTER_WORDS[name]: show_value(value) for name, value in found.items() if name in FILTER_WORDS}
-    return facts | ({"cause": "none"} if found.get("cause") == "" else {})
+    return facts | ({"cause": "none"} if found.get("cause") == "" and not title else {})
 
 
 def show_value(value: object) -> str:
@@ -196,7 +206,9 @@ async def redrive(name: str, page: CurrentPage) -> Response:
         raise InvalidParameterValue("No message is selected.")
     try:
         await page.run(check_target(page.form.get("to").strip(), page.context))
-        await page.act(move_tasks.start_move_task(name, build_move_task(selection, page), page.context))
+        new = build_move_task(selection, page)
+        facts = {} if selection.ids else await describe(name, selection, page)
+        await page.act(move_tasks.start_move_task(name, new, page.context, facts.get(GROUP)))
     except AwsError as error:
         if "to" not in find_problem(error, page):
             raise
