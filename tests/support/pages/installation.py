@@ -82,7 +82,8 @@ def trial() -> Iterator[PageInstallation]:
     with TemporaryDirectory(prefix="reader-") as home:
         Path(home).chmod(0o755)  # As root, `penstock up` runs PostgreSQL as another user.
         data = f"{home}/.local/state/penstock"
-        secret = {"WEBHOOK_SIGNING_SECRET": f"whsec_{b64encode(token_bytes(32)).decode()}"}
+        key = b64encode(token_bytes(32)).decode()
+        secret = {"WEBHOOK_SIGNING_SECRET": f"whsec_{key}", "QUEUE_ENCRYPTION_KEY": key}
         with running("--data-dir", data, port=ports["9324"], **secret) as up:
             service = {"PENSTOCK_ENDPOINT": up.address, "DATABASE_URL": up.dsn, "HOME": home} | secret
             yield PageInstallation(service, ports)
