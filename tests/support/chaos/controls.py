@@ -104,9 +104,8 @@ def lose_bus_events(scene: Scene) -> float:
 
 
 def repeat_bus_events(scene: Scene) -> float:
-    return _change_undelivered(
-        scene, "update queue.event_cursor c set page = page - 3 where c.subscriber_id = 0 and page > 3"
-    )
+    """Moves all cursors back, because a subscriber that was behind the others for a while has its own cursor."""
+    return _change_undelivered(scene, "update queue.event_cursor c set page = page - 3 where page > 3")
 
 
 def reorder_bus_events(scene: Scene) -> float:
@@ -114,7 +113,7 @@ def reorder_bus_events(scene: Scene) -> float:
     return _change_undelivered(
         scene,
         "update queue.event_page p set numbers = array(select n from unnest(p.numbers) n order by n desc)"
-        " where p.page > (select max(page) from queue.event_cursor where subscriber_id = 0)"
+        " where p.page > (select max(page) from queue.event_cursor)"
         " and cardinality(p.numbers) > 8",
     )
 
