@@ -112,7 +112,7 @@ language sql stable
 return greatest(p_bus.retained_since, (select clock_timestamp()) - make_interval(days => p_bus.retention_days));
 
 -- queue.list_waiting_subscribers: returns the subscribers of which events wait for a target outside the database, and
--- when the first of these events is due. Reads one row of each subscriber.
+-- when the first of these events is due. The function reads one row of each subscriber.
 create or replace function queue.list_waiting_subscribers() returns table (subscriber_id bigint, due_at timestamptz)
 language sql stable as $$
 with recursive waiting as (

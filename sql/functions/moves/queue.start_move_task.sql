@@ -5,7 +5,7 @@
 --   `p_filter` is a filter of find_messages, whose states have no effect.
 --   `p_canary` is the number of messages after which the task waits for continue_move_task. Null means that the task
 --     does not wait.
---   `p_title` is the title of the group that p_filter selects, for the user who reads the list of tasks.
+--   `p_title` is the title of the group that p_filter selects. The list of tasks shows it.
 -- Counts the matches of p_filter among the first 10,000 messages, for about a second. With more messages, the number of
 -- matches stays unknown until the task completes (move_total).
 -- Without p_ids and p_filter, the source must be a dead-letter queue, and the task moves all receivable messages.

@@ -73,7 +73,7 @@ class ShownGroup(msgspec.Struct):
     `count` counts the examined messages. `oldest_at` and `newest_at` are the times at which the group's first and last
     messages entered this queue. `title` is true of all examined messages of the group: the cause, else an attribute
     that the messages share, else a field in which the groups differ. It begins with `mixed` and lists the most frequent
-    causes if the messages have different ones. `title` is null if the service finds none of these.
+    causes if the messages have different ones. Without a cause, attribute or field, `title` is null.
     """
 
     title: str | None
