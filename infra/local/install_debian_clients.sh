@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Installs PHP and Ruby with Debian's clients for `make clients` if packages are missing. Without root, the script
-# prints the missing packages, and the tests of PHP and Ruby fail.
+# Installs PHP and Ruby with Debian's clients, Caddy and nginx for `make clients` if packages are missing. Without root,
+# the script prints the missing packages, and the tests that need them fail.
 set -euo pipefail
 # Debian's release determines the versions, and apt checks the digests.
 packages=(
+  caddy
+  nginx-light
   php-cli
   php-curl
   php-xml
@@ -18,7 +20,7 @@ packages=(
 # dpkg-query fails for missing packages.
 states=$(dpkg-query --show --showformat '${db:Status-Status}\n' "${packages[@]}" 2>&1) || true
 if ! command -v apt-get >/dev/null; then
-  echo "make clients installs PHP and Ruby from Debian. On this system, install php and ruby with the same libraries." >&2
+  echo "make clients installs PHP, Ruby, Caddy and nginx from Debian. On this system, install them with the same libraries." >&2
 elif grep -qv '^installed$' <<<"$states"; then
   if [ "$(id -u)" = 0 ]; then
     apt-get update -qq
