@@ -1840,8 +1840,10 @@ create table queue.event_cursor (
     subscriber_id bigint not null,
     version bigint generated always as identity,
     page bigint not null,
+    resumes_at timestamptz,             -- all replays pause until this time, because live events arrive; null: no pause
     primary key (bus_id, subscriber_id, version)
 );
+create index event_cursor_resumes_at on queue.event_cursor (resumes_at) where resumes_at is not null;
 
 -- Events that a target has refused. They are delivered again, or go to the failure queue. An event of a FIFO subscriber
 -- also waits here behind an earlier event of its group. All events for a target outside the database pass this table.

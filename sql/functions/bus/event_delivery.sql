@@ -20,30 +20,32 @@ returns table (page bigint, number bigint, ingested_at timestamptz, event_id uui
 language plpgsql as $$
 #variable_conflict use_column
 declare
-    v_pages bigint[];
-    v_numbers bigint[];
-    v_places bigint[];
+    v_page queue.event_page;
+    v_last bigint;
+    v_bytes bigint := 0;
+    v_numbers bigint[] := '{}';
+    v_places bigint[] := '{}';
     v_first_at timestamptz;
     v_last_at timestamptz;
 begin
-    select array_agg(t.page), min(t.first_at), max(t.last_at) into v_pages, v_first_at, v_last_at
-    from (
-        select p.page, p.first_at, p.last_at, row_number() over w as n,
-            sum(cardinality(p.numbers)) over w as events, sum(p.bytes) over w as bytes
-        from (
-            select * from queue.event_page x where x.bus_id = p_bus_id and x.page > p_page
-            order by x.page limit p_events) p
-        window w as (order by p.page)) t
-    where t.n = 1 or (t.events <= p_events and t.bytes <= p_bytes);
-    if v_pages is null then
+    -- A loop reads a few pages in advance, and not all that the limit permits.
+    for v_page in
+        select * from queue.event_page x where x.bus_id = p_bus_id and x.page > p_page order by x.page limit p_events
+    loop
+        v_bytes := v_bytes + v_page.bytes;
+        exit when v_last is not null
+            and (cardinality(v_numbers) + cardinality(v_page.numbers) > p_events or v_bytes > p_bytes);
+        v_last := v_page.page;
+        v_numbers := v_numbers || v_page.numbers;
+        v_places := v_places || array_fill(v_page.page, array[cardinality(v_page.numbers)]);
+        v_first_at := least(v_first_at, v_page.first_at);
+        v_last_at := greatest(v_last_at, v_page.last_at);
+    end loop;
+    if v_last is null then
         return;
     end if;
-    return query select max(u.page), null::bigint, null::timestamptz, null::uuid, null::smallint, null::bytea,
-        null::text, null::text, null::text, null::text, null::text, null::jsonb, null::text
-    from unnest(v_pages) u(page);
-    select array_agg(u.number order by p.page, u.n), array_agg(p.page order by p.page, u.n) into v_numbers, v_places
-    from queue.event_page p cross join lateral unnest(p.numbers) with ordinality u(number, n)
-    where p.bus_id = p_bus_id and p.page = any (v_pages);
+    return query select v_last, null::bigint, null::timestamptz, null::uuid, null::smallint, null::bytea,
+        null::text, null::text, null::text, null::text, null::text, null::jsonb, null::text;
     -- With the times as constants, PostgreSQL reads and locks only the partitions of the pages.
     return query execute format(
         'select u.page, e.number, e.ingested_at, e.event_id, e.content_type, e.data, e.account_id, e.group_id, '
@@ -52,51 +54,6 @@ begin
         'join queue.event e on e.number = u.number and e.ingested_at between %L and %L order by u.n',
         v_first_at, v_last_at)
     using v_numbers, v_places;
-end $$;
-
--- queue.settle_events: stores what a step has delivered. The caller has claimed the subscribers.
---   `p_subscribers` and `p_pages` are the last page of each subscriber; the subscriber 0 stands for the bus's cursor.
---   The other arrays have an element for each event that is to be delivered after `p_delays_ms`, because a target has
---     refused it, its expressions had no time, or the target is outside the database. Only a refusal has a code, and
---     is an attempt. `p_bytes` is the size of its data. Without a delay, the event waits behind another event of its
---     group.
--- A subscriber that has reached the bus's cursor follows it from now on.
-create or replace function queue.settle_events(
-    p_bus_id bigint, p_subscribers bigint[], p_pages bigint[], p_refused bigint[], p_numbers bigint[],
-    p_times timestamptz[], p_groups text[], p_bytes int[], p_codes text[], p_messages text[], p_delays_ms int[])
-returns table (retries int)
-language plpgsql as $$
-declare
-    v_now timestamptz := clock_timestamp();
-    v_cursor bigint;
-begin
-    perform queue.set_event_cursor(p_bus_id, u.subscriber_id, u.page)
-    from unnest(p_subscribers, p_pages) u(subscriber_id, page);
-    v_cursor := queue.read_event_cursor(p_bus_id, 0);
-    update queue.event_subscriber s set follows = true, first_page = u.page
-    from unnest(p_subscribers, p_pages) u(subscriber_id, page)
-    where s.subscriber_id = u.subscriber_id and s.state = 'RUNNING' and u.page >= v_cursor;
-    if found then
-        delete from queue.event_cursor c using queue.event_subscriber s
-        where c.bus_id = p_bus_id and c.subscriber_id = any (p_subscribers) and s.subscriber_id = c.subscriber_id
-            and s.follows;
-    end if;
-    insert into queue.event_retry (bus_id, subscriber_id, number, ingested_at, group_key, attempts, first_attempt_at,
-        due_at, error_code, error_message, bytes, carrier)
-    select p_bus_id, u.subscriber_id, u.number, u.at, u.group_key, (u.code is not null)::int,
-        case when u.code is not null or s.carrier is null and u.ms is not null then v_now end,
-        coalesce(v_now + u.ms * interval '1 millisecond'
-            + make_interval(secs => case when u.code is null then coalesce(s.batch_window_seconds, 0) else 0 end),
-            'infinity'),
-        u.code, u.message, u.bytes, s.carrier
-    from unnest(p_refused, p_numbers, p_times, p_groups, p_bytes, p_codes, p_messages, p_delays_ms)
-        with ordinality u(subscriber_id, number, at, group_key, bytes, code, message, ms, n)
-    join queue.event_subscriber s on s.subscriber_id = u.subscriber_id
-    order by u.n;
-    get diagnostics retries = row_count;
-    perform queue.wake_blocked_groups(p_refused, p_groups);
-    perform queue.close_event_batches(p_refused);
-    return next;
 end $$;
 
 -- queue.wake_blocked_groups: makes the first waiting event of each group due, if it waits behind no other event. The

@@ -88,13 +88,25 @@ return coalesce((
 
 -- queue.set_event_cursor: stores the last page that has been delivered. The caller has locked the delivery of the bus,
 -- or the subscriber.
-create or replace function queue.set_event_cursor(p_bus_id bigint, p_subscriber_id bigint, p_page bigint)
+--   `p_pause_ms` is the pause of all replays after this call (read_replay_pause).
+create or replace function queue.set_event_cursor(
+    p_bus_id bigint, p_subscriber_id bigint, p_page bigint, p_pause_ms int default 0)
 returns void
 language plpgsql as $$
 begin
     delete from queue.event_cursor c where c.bus_id = p_bus_id and c.subscriber_id = p_subscriber_id;
-    insert into queue.event_cursor (bus_id, subscriber_id, page) values (p_bus_id, p_subscriber_id, p_page);
+    insert into queue.event_cursor (bus_id, subscriber_id, page, resumes_at)
+    values (p_bus_id, p_subscriber_id, p_page,
+        case when p_pause_ms > 0 then clock_timestamp() + p_pause_ms * interval '1 millisecond' end);
 end $$;
+
+-- queue.read_replay_pause: returns when the replays of all buses continue, or null if they do not pause. While live
+-- events arrive, a worker pauses them after each of its slices. A pause is at most a second.
+create or replace function queue.read_replay_pause(p_now timestamptz) returns timestamptz
+language sql stable
+return (
+    select c.resumes_at from queue.event_cursor c
+    where c.resumes_at > p_now and c.resumes_at <= p_now + interval '1 second' order by c.resumes_at desc limit 1);
 
 -- queue.find_event_page_before: returns the last page of a bus that has no event of p_at or later, or p_last if the bus
 -- has no later page.

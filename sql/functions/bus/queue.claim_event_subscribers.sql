@@ -3,11 +3,11 @@
 --   `page` is the last page that the subscriber has received.
 --   `revision` changes with the subscriber's configuration.
 --   `blocked` has the groups of a FIFO subscriber of which an event waits.
--- Returns all subscribers that follow the bus's cursor, and of the others the p_replays that have waited for the
--- longest, so that replays take turns. A subscriber of which 10,000 events wait receives no more events for now, if it
--- keeps an order or its target is outside the database.
+-- Returns all subscribers that follow the bus's cursor. With p_replays, returns of the others the one that has waited
+-- for the longest, so that replays take turns, unless the replays pause (read_replay_pause). A subscriber of which
+-- 10,000 events wait receives no more events for now, if it keeps an order or its target is outside the database.
 -- This file also contains list_blocked_groups.
-create or replace function queue.claim_event_subscribers(p_bus_id bigint, p_replays int)
+create or replace function queue.claim_event_subscribers(p_bus_id bigint, p_replays boolean)
 returns table (subscriber_id bigint, revision timestamptz, page bigint, first_page bigint, follows boolean,
     blocked text[])
 language plpgsql as $$
@@ -37,8 +37,8 @@ begin
     (select s.subscriber_id, s.updated_at, c.page, s.first_page, true,
         case when s.type = 'FIFO' then queue.list_blocked_groups(s.subscriber_id) end
     from queue.event_subscriber s, last l, queue.read_event_cursor(p_bus_id, 0) c(page)
-    where s.bus_id = p_bus_id and s.follows and s.state = 'RUNNING' and s.deliverable and not s.revoked
-        and c.page < l.page)
+    where not p_replays and s.bus_id = p_bus_id and s.follows and s.state = 'RUNNING' and s.deliverable
+        and not s.revoked and c.page < l.page)
     union all
     (select s.subscriber_id, s.updated_at, c.page, s.first_page, false,
         case when s.type = 'FIFO' then queue.list_blocked_groups(s.subscriber_id) end
@@ -46,9 +46,10 @@ begin
     cross join lateral (
         select x.page, x.version from queue.event_cursor x
         where x.bus_id = p_bus_id and x.subscriber_id = s.subscriber_id order by x.version desc limit 1) c
-    where s.bus_id = p_bus_id and not s.follows and s.state = 'RUNNING' and s.deliverable and not s.revoked
-        and s.subscriber_id <> all (v_full)
-    order by c.version limit p_replays);
+    where p_replays and s.bus_id = p_bus_id and not s.follows and s.state = 'RUNNING' and s.deliverable
+        and not s.revoked and s.subscriber_id <> all (v_full)
+        and queue.read_replay_pause((select clock_timestamp())) is null
+    order by c.version limit 1);
 end $$;
 
 -- queue.list_blocked_groups: returns the groups of which an event of a FIFO subscriber waits.

@@ -1,13 +1,16 @@
--- queue.next_event_work: returns buses that have events to deliver, and archives of topics that have replays, at most
--- p_limit each. `wait_ms` is the milliseconds until the next retry, or a second if an open transaction can have
--- published events. `batches` is true if an event for a target outside the database is due, and one of p_carriers can
+-- queue.next_event_work: returns buses that have live events or retries to deliver, buses that have replays, and
+-- archives of topics that have replays, at most p_limit each.
+--   `wait_ms` is the milliseconds until the next retry, or a second if an open transaction can have published events.
+--   `live` says whether a bus with live subscribers has received events in the last second. `replays` is then empty
+--     while replays pause, and `pause_ms` is the milliseconds until they continue.
+-- `batches` is true if an event for a target outside the database is due, and one of p_carriers can
 -- send it (claim_event_batches). An event for an API destination is due at the next turn of the destination. `has_bus`
 -- is false if the installation has no bus and no archive. If no bus and no archive has work, registers the process
 -- p_watcher for a notification of the next publication (watch_for_work).
 -- Idle workers poll, so this function reads no subscriber that has nothing to receive.
 create or replace function queue.next_event_work(
-    p_watcher uuid, p_limit int, p_carriers text[], out buses bigint[], out archives bigint[], out wait_ms int,
-    out batches boolean, out has_bus boolean)
+    p_watcher uuid, p_limit int, p_carriers text[], out buses bigint[], out replays bigint[], out archives bigint[],
+    out wait_ms int, out batches boolean, out has_bus boolean, out live boolean, out pause_ms int)
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
@@ -29,15 +32,31 @@ begin
         cross join lateral (
             select p.page from queue.event_page p where p.bus_id = b.bus_id order by p.page desc limit 1) l
         -- With EXISTS, PostgreSQL can read all subscribers into a hash table.
-        where (l.page > queue.read_event_cursor(b.bus_id, 0) and (
+        where l.page > queue.read_event_cursor(b.bus_id, 0) and (
+            select true from queue.event_subscriber s
+            where s.bus_id = b.bus_id and s.follows and s.state = 'RUNNING' and s.deliverable and not s.revoked
+            limit 1)
+        order by random() limit p_limit);
+    replays := array(
+        select b.bus_id from queue.event_bus b
+        where (
+            select true from queue.event_subscriber s
+            where s.bus_id = b.bus_id and not s.follows and s.state = 'RUNNING' and s.deliverable and not s.revoked
+            limit 1)
+        order by random() limit p_limit);
+    if replays <> '{}' then
+        live := exists (
+            select from queue.event_bus b
+            cross join lateral (
+                select p.sequenced_at from queue.event_page p where p.bus_id = b.bus_id order by p.page desc limit 1) l
+            where l.sequenced_at > v_now - interval '1 second' and (
                 select true from queue.event_subscriber s
                 where s.bus_id = b.bus_id and s.follows and s.state = 'RUNNING' and s.deliverable and not s.revoked
-                limit 1))
-            or (
-                select true from queue.event_subscriber s
-                where s.bus_id = b.bus_id and not s.follows and s.state = 'RUNNING' and s.deliverable and not s.revoked
-                limit 1)
-        order by random() limit p_limit);
+                limit 1));
+        pause_ms := ceil(extract(epoch from queue.read_replay_pause(v_now) - v_now) * 1000);
+        replays := case when pause_ms is null then replays else '{}' end;
+    end if;
+    live := coalesce(live, false);
     buses := buses || array(
         select b.bus_id from queue.event_bus b
         where b.bus_id <> all (buses) and (
@@ -60,7 +79,7 @@ begin
         wait_ms := least(3600000, greatest(0, ceil(extract(epoch from v_due - v_now) * 1000)))::int;
     end if;
     has_bus := exists (select from queue.event_bus);
-    if has_bus and buses = '{}' and archives = '{}' and not batches then
+    if has_bus and buses = '{}' and replays = '{}' and archives = '{}' and not batches then
         perform queue.watch_for_work(-1, p_watcher);
     end if;
 end $$;

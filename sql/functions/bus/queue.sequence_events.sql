@@ -147,7 +147,8 @@ begin
 end $$;
 
 -- queue.add_event_pages: appends events to the pages of their buses, in the order of their numbers. A page has at most
--- 1,000 events and about 1 MiB, or one event. A worker reads whole pages. Ignores events of deleted buses.
+-- 200 events and about 1 MiB, or one event. A worker reads whole pages, so a page is short enough for a slice of a
+-- replay. Ignores events of deleted buses.
 --   `p_sizes` has the bytes of the events' data. The arrays are in the order of the numbers.
 create or replace function queue.add_event_pages(
     p_numbers bigint[], p_buses bigint[], p_times timestamptz[], p_sizes int[])
@@ -155,14 +156,14 @@ returns void
 language plpgsql as $$
 begin
     with entry as (
-        select e.bus_id, e.number, e.ingested_at, e.bytes, (row_number() over w - 1) / 1000 as thousand,
+        select e.bus_id, e.number, e.ingested_at, e.bytes, (row_number() over w - 1) / 200 as part,
             (sum(e.bytes) over w) >> 20 as size
         from unnest(p_numbers, p_buses, p_times, p_sizes) e(number, bus_id, ingested_at, bytes)
         window w as (partition by e.bus_id order by e.number)),
     part as (
         select e.bus_id, min(e.ingested_at) as first_at, max(e.ingested_at) as last_at, sum(e.bytes) as bytes,
             array_agg(e.number order by e.number) as numbers
-        from entry e group by e.bus_id, e.thousand, e.size)
+        from entry e group by e.bus_id, e.part, e.size)
     insert into queue.event_page (bus_id, page, sequenced_at, first_at, last_at, events_before, bytes, bytes_before,
         numbers)
     select p.bus_id, coalesce(l.page, 0) + row_number() over w, greatest(l.sequenced_at, clock_timestamp()),

@@ -1,6 +1,7 @@
 """Gives the events of buses their order, and delivers them to subscribers.
 
-    sequence_events ──► for each bus with work: a step in one transaction (`penstock.events.delivery.step`)
+    sequence_events ──► for each bus with live events: a step in one transaction (`penstock.events.delivery.step`)
+                    ├─► a step of one replay of a bus, which is shorter while live events arrive
                     ├─► for each archive of a topic with replays: a step of one replay (`penstock.sns.replays`)
                     └─► batches for targets outside the database: lease, send, settle (`….delivery.sending`)
 
@@ -19,7 +20,8 @@ import psycopg
 from penstock.environment import Environment, build_worker_environment
 from penstock.events.delivery.outcomes import STORE_SECONDS, Outcomes
 from penstock.events.delivery.sending import Sending
-from penstock.events.delivery.step import EventStep, Subscribers
+from penstock.events.delivery.step import EventStep
+from penstock.events.delivery.subscriber import Subscribers
 from penstock.events.delivery.tokens import Tokens
 from penstock.observing.observer import NO_OBSERVER, Observer
 from penstock.postgres.psycopg_connection import TransactionExecutor
@@ -93,16 +95,17 @@ class EventDeliverer:
                 for bus_id in work.buses:
                     moved |= step.deliver(bus_id)
                     moved |= step.retry(bus_id) > 0
+                moved |= any(step.replay(bus_id, yields=work.live) for bus_id in work.replays)
                 for archive_id in work.archives:
                     moved |= replays.deliver(archive_id)
                 moved |= sending.exchange(step, claims=work.batches and not is_over)
                 self._outcomes.store(calls)
                 if moved or sequenced.events:
                     continue
-                if not sending.is_open:
+                if work.pause_ms is None and not sending.is_open:
                     self.wait_ms = self._shorten(work.wait_ms)
                     break
-                self._changed.wait(min(MAX_WAIT_SECONDS, (work.wait_ms or 1000) / 1000))
+                self._changed.wait(min(MAX_WAIT_SECONDS, (work.pause_ms or work.wait_ms or 1000) / 1000))
         finally:  # the steps before an error are committed
             sending.close()
             self._observer.counted(counts)

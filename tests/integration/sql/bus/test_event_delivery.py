@@ -13,7 +13,8 @@ import pytest
 
 from penstock.environment import build_worker_environment
 from penstock.events.delivery import targets
-from penstock.events.delivery.step import EventStep, Subscribers
+from penstock.events.delivery.step import EventStep
+from penstock.events.delivery.subscriber import Subscribers
 from penstock.workers.events import EventDeliverer
 from tests.integration.sql.conftest import Connect
 from tests.support.events import (

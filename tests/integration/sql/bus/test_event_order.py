@@ -235,21 +235,21 @@ def test_concurrent_publishers_keep_their_order(db: Connection, bus: str, connec
     assert value(db, "select count(*) from queue.event_gap") == 0
 
 
-def test_pages_belong_to_one_bus_and_have_at_most_a_thousand_events(db: Connection, bus: str) -> None:
+def test_pages_belong_to_one_bus_and_have_at_most_200_events(db: Connection, bus: str) -> None:
     other = BUS.replace("orders", "other")
     add_bus(db, "other", other)
-    put(db, bus, *[str(n) for n in range(1200)])
+    put(db, bus, *[str(n) for n in range(240)])
     put(db, other, "other")
     put(db, bus, "last")
-    assert sequence(db, 5000) == 1202
+    assert sequence(db, 5000) == 242
     pages = db.execute(
         "select p.page, cardinality(p.numbers), p.events_before from queue.event_page p "
         "join queue.event_bus b on b.bus_id = p.bus_id where b.arn = %s order by p.page",
         [bus],
     ).fetchall()
-    assert pages == [(1, 1000, 0), (2, 201, 1000)]
+    assert pages == [(1, 200, 0), (2, 41, 200)]
     assert delivered(db, other) == ["other"]
-    assert delivered(db) == [*map(str, range(1200)), "last"]
+    assert delivered(db) == [*map(str, range(240)), "last"]
 
 
 def test_large_events_share_a_page_of_about_a_mebibyte(db: Connection, bus: str) -> None:

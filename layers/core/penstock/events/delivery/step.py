@@ -4,7 +4,6 @@ of this installation, whatever dies in between."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from random import Random
 from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -21,7 +20,6 @@ from penstock.postgres.statements.event_delivery import (
     CLAIM_EVENT_SUBSCRIBERS,
     LOCK_EVENT_BATCHES,
     READ_EVENT_PAGES,
-    READ_EVENT_SUBSCRIBERS,
     SETTLE_EVENT_RETRIES,
     SETTLE_EVENTS,
     ClaimedSubscriberRow,
@@ -34,7 +32,7 @@ from .event import CONTENT_TYPES, Event
 from .failures import Failure, build_records
 from .filters import FilterIndex, UnreadableEvent
 from .outcomes import Outcomes
-from .subscriber import HELD, INTERNAL_ERROR, Refusal, Shipment, Subscriber, choose_pause, read_subscriber
+from .subscriber import HELD, INTERNAL_ERROR, Refusal, Shipment, Subscribers, choose_pause
 from .targets import Targets
 from .transformation import POSTPONED, Transformation
 from .transformation import STEP_SECONDS as EXPRESSION_SECONDS
@@ -49,11 +47,14 @@ STEP_SECONDS: Final = 1.0
 """The time after which a step examines no further page of a subscriber or of the followers. An event of 1 MiB can cost
 hundreds of filters a second, and a step holds a transaction."""
 RETRIES: Final = 200
-REPLAYS: Final = 4
-"""The number of replaying subscribers that a step serves. The live subscribers of a bus share one cursor and come first
-in each step, so a replay delays them by at most these pages."""
-KEPT_SUBSCRIBERS: Final = 20_000
-KEPT_INDEXES: Final = 1_000
+SLICE_SECONDS: Final = 0.008
+"""The work of a replay after which the worker looks for live events, while live events arrive. An event can need more
+time, and so can a page of up to 200 events."""
+PAUSE_FACTOR: Final = 1.0
+"""The pause of all replays after a slice, in multiples of the slice's duration, while live events arrive."""
+MAX_PAUSE_MS: Final = 1000
+FIRST_SLICE_EVENTS: Final = 200
+MIN_SLICE_EVENTS: Final = 50
 
 HANDED_OVER: Final = Refusal("", "")
 """Stands for an event that waits for a target outside the database."""
@@ -70,39 +71,6 @@ class Place(NamedTuple):
 
     page: int
     event: Event
-
-
-class Subscribers:
-    """The configurations of subscribers by id and revision, which a process reads once, and the indexes of their
-    filters."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, datetime], Subscriber] = {}
-        self._indexes: dict[tuple[int, ...], tuple[list[Subscriber], FilterIndex]] = {}
-
-    def find(self, keys: Sequence[tuple[int, datetime]], calls: TransactionExecutor) -> dict[int, Subscriber]:
-        """Returns the subscribers by id. A subscriber that was deleted meanwhile is missing."""
-        missing = [key for key in keys if key not in self._known]
-        if missing:
-            if len(self._known) + len(missing) > KEPT_SUBSCRIBERS:
-                self._known.clear()
-                missing = list(keys)
-            rows = calls.call(READ_EVENT_SUBSCRIBERS, [[key[0] for key in missing]])
-            found = {row.subscriber_id: read_subscriber(row) for row in rows}
-            self._known.update({key: found[key[0]] for key in missing if key[0] in found})
-        return {key[0]: self._known[key] for key in keys if key in self._known}
-
-    def find_index(self, subscribers: list[Subscriber]) -> FilterIndex:
-        """Returns the index of these subscribers' filters. A process builds an index once for each group of subscribers
-        that read together."""
-        key = tuple(subscriber.subscriber_id for subscriber in subscribers)
-        kept, index = self._indexes.get(key, (None, None))
-        if index is None or kept != subscribers:
-            if len(self._indexes) > KEPT_INDEXES:
-                self._indexes.clear()
-            index = FilterIndex((subscriber.subscriber_id, subscriber.filters) for subscriber in subscribers)
-            self._indexes[key] = subscribers, index
-        return index
 
 
 class EventStep:
@@ -123,12 +91,21 @@ class EventStep:
         self._subscribers = subscribers
         self._counts = counts
         self._outcomes = Outcomes() if outcomes is None else outcomes
+        self._slice_events = FIRST_SLICE_EVENTS
         self._random = Random()  # noqa: S311 - spreads retries, and protects nothing
 
     def deliver(self, bus_id: int) -> bool:
         """Delivers the next pages of a bus. Returns whether any cursor moved."""
         self._outcomes.begin()
         moved = self._deliver(bus_id)
+        self._outcomes.commit()
+        return moved
+
+    def replay(self, bus_id: int, *, yields: bool) -> bool:
+        """Delivers the next pages of the replay that has waited for the longest. Returns whether its cursor moved. With
+        `yields`, delivers only a slice, and then all replays pause."""
+        self._outcomes.begin()
+        moved = self._replay(bus_id, yields=yields)
         self._outcomes.commit()
         return moved
 
@@ -181,26 +158,32 @@ class EventStep:
     # --- parts -------------------------------------------------------------------------------------------------------
     def _deliver(self, bus_id: int) -> bool:
         with self._connection.transaction():
-            claimed = self._calls.call(CLAIM_EVENT_SUBSCRIBERS, [bus_id, REPLAYS])
-            known = self._subscribers.find([(row.subscriber_id, row.revision) for row in claimed], self._calls)
-            followers = [row for row in claimed if row.follows]
-            moved: dict[int, int] = {}
-            shipments: list[Shipment] = []
-            if followers:
-                # No follower wants the pages before the first page of each.
-                start = max(followers[0].page, min(row.first_page for row in followers))
-                last, places = self._read(bus_id, start)
-                moved[0], found = self._list_shipments(last, places, followers, known)
-                shipments += found
-            for row in claimed:
-                if not row.follows:
-                    last, places = self._read(bus_id, row.page)
-                    moved[row.subscriber_id], found = self._list_shipments(last, places, [row], known)
-                    shipments += found
-            if moved:
-                blocked = {(row.subscriber_id, group) for row in claimed for group in row.blocked or ()}
-                self._settle(bus_id, moved, shipments, self._dispatch(shipments, blocked))
-            return any(moved[0 if row.follows else row.subscriber_id] > row.page for row in claimed)
+            followers = self._calls.call(CLAIM_EVENT_SUBSCRIBERS, [bus_id, False])
+            if not followers:
+                return False
+            # No follower wants the pages before the first page of each.
+            start = max(followers[0].page, min(row.first_page for row in followers))
+            last, shipments = self._list_shipments(bus_id, start, PAGE_EVENTS, STEP_SECONDS, followers)
+            self._settle(bus_id, {0: last}, shipments, self._dispatch(shipments, followers))
+            return last > followers[0].page
+
+    def _replay(self, bus_id: int, *, yields: bool) -> bool:
+        started = monotonic()
+        events, seconds = (self._slice_events, SLICE_SECONDS) if yields else (PAGE_EVENTS, STEP_SECONDS)
+        with self._connection.transaction():
+            claimed = self._calls.call(CLAIM_EVENT_SUBSCRIBERS, [bus_id, True])
+            if not claimed:
+                return False
+            (row,) = claimed
+            last, shipments = self._list_shipments(bus_id, row.page, events, seconds, claimed)
+            refusals = self._dispatch(shipments, claimed)
+            elapsed = monotonic() - started
+            pause_ms = min(MAX_PAUSE_MS, int(elapsed * PAUSE_FACTOR * 1000) + 1) if yields else 0
+            self._settle(bus_id, {row.subscriber_id: last}, shipments, refusals, pause_ms)
+        if yields:
+            change = SLICE_SECONDS / max(elapsed, 0.001)
+            self._slice_events = min(PAGE_EVENTS, max(MIN_SLICE_EVENTS, int(events * min(2.0, max(0.5, change)))))
+        return last > row.page
 
     def _retry(self, bus_id: int) -> int:
         with self._connection.transaction():
@@ -215,22 +198,22 @@ class EventStep:
             self._settle_retries(bus_id, rows, due, shipments, refusals)
             return len(rows)
 
-    def _read(self, bus_id: int, after: int) -> tuple[int, list[Place]]:
+    def _read(self, bus_id: int, after: int, events: int) -> tuple[int, list[Place]]:
         """Returns the last page that was read, and its events and those of the pages before it."""
-        rows = self._calls.call(READ_EVENT_PAGES, [bus_id, after, PAGE_EVENTS, PAGE_BYTES])
+        most_bytes = PAGE_BYTES * events // PAGE_EVENTS
+        rows = self._calls.call(READ_EVENT_PAGES, [bus_id, after, events, most_bytes])
         if not rows:
             return after, []
         return rows[0].page, [Place(row.page, read_event(row)) for row in rows[1:]]
 
     def _list_shipments(
-        self,
-        last: int,
-        places: Sequence[Place],
-        rows: Sequence[ClaimedSubscriberRow],
-        known: "Mapping[int, Subscriber]",
+        self, bus_id: int, after: int, events: int, seconds: float, rows: Sequence[ClaimedSubscriberRow]
     ) -> tuple[int, list[Shipment]]:
-        """Returns what the subscribers receive, event by event, and the last page that was examined: the page `last`,
-        or an earlier one if the time of the step is over."""
+        """Reads the pages after `after`, with about this number of events. Returns the last page that was examined, and
+        what the subscribers receive, event by event. Examines no further page after this number of seconds."""
+        deadline = monotonic() + seconds
+        known = self._subscribers.find([(row.subscriber_id, row.revision) for row in rows], self._calls)
+        last, places = self._read(bus_id, after, events)
         receivers = {
             row.subscriber_id: (row.first_page, known[row.subscriber_id]) for row in rows if row.subscriber_id in known
         }
@@ -238,7 +221,6 @@ class EventStep:
         kinds = {kind for _, subscriber in receivers.values() for kind in subscriber.delivery_types}
         shipments: list[Shipment] = []
         examined = places[0].page if places else last
-        deadline = monotonic() + STEP_SECONDS
         for page, event in places:
             if page != examined and monotonic() >= deadline:
                 return examined, shipments
@@ -259,9 +241,10 @@ class EventStep:
             self._counts["unjudged"] += len(unreadable.unjudged)
             return unreadable.matched + unreadable.unjudged
 
-    def _dispatch(self, shipments: Sequence[Shipment], blocked: set[tuple[int, str]]) -> list[Refusal | None]:
+    def _dispatch(self, shipments: Sequence[Shipment], claimed: Sequence[ClaimedSubscriberRow]) -> list[Refusal | None]:
         """Sends the shipments for targets in the database, and hands over the others. Those of a group have HELD as
         refusal, and settle_events makes the first of each group due."""
+        blocked = {(row.subscriber_id, group) for row in claimed for group in row.blocked or ()}
         others = [shipment for shipment in shipments if not shipment.subscriber.carrier]
         if len(others) == len(shipments):
             return self._send_in_order(shipments, blocked)
@@ -337,6 +320,7 @@ class EventStep:
         moved: "Mapping[int, int]",
         shipments: Sequence[Shipment],
         refusals: Sequence[Refusal | None],
+        pause_ms: int = 0,
     ) -> None:
         refused = [(s, r) for s, r in zip(shipments, refusals, strict=True) if r is not None]
         self._counts["delivered"] += len(shipments) - len(refused)
@@ -360,7 +344,7 @@ class EventStep:
             [len(shipment.event.data) for shipment, _ in again],
             *self._describe([(refusal, 1) for _, refusal in again]),
         ]
-        self._calls.call(SETTLE_EVENTS, [bus_id, list(moved), list(moved.values()), *columns])
+        self._calls.call(SETTLE_EVENTS, [bus_id, list(moved), list(moved.values()), *columns, pause_ms])
 
     def _settle_retries(
         self,

@@ -1,5 +1,6 @@
 """A subscriber as the worker reads it, and the rules by which it receives events."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from random import Random
 from typing import Final, NamedTuple
@@ -12,16 +13,20 @@ from penstock.aws.universal_target import UniversalAction, is_universal, read_ac
 from penstock.errors import AwsError
 from penstock.events.expressions.syntax import find_source, list_expressions, read_text
 from penstock.events.shapes import RetryPolicy
+from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statement import JsonObject
-from penstock.postgres.statements.event_delivery import EventSubscriberRow
+from penstock.postgres.statements.event_delivery import READ_EVENT_SUBSCRIBERS, EventSubscriberRow
 
 from .event import Event
+from .filters import FilterIndex
 
 MAX_PAUSE_SECONDS: Final = 60
 """The longest pause between two attempts. AWS names no pauses; doubling from a second is our choice, and the five
 retries of the default fit into its 300 seconds."""
 MAX_ERROR: Final = 1024
 """The most characters of an error in a record of a failed delivery ("errorMessage", EventBridge User Guide)."""
+KEPT_SUBSCRIBERS: Final = 20_000
+KEPT_INDEXES: Final = 1_000
 INTERNAL_ERROR: Final = "INTERNAL_SERVER_ERROR"
 PARAMETERS: Final = (
     "SqsParameters", "SnsParameters", "EventBusV2Parameters", "LambdaParameters", "UniversalTargetParameters",
@@ -193,3 +198,36 @@ def choose_pause(attempts: int, random: Random) -> timedelta:
     """Returns the pause after `attempts` failed attempts: 1, 2, 4, … 60 seconds, of which a tenth is random."""
     seconds = min(MAX_PAUSE_SECONDS, 2 ** min(attempts - 1, 10))
     return timedelta(seconds=seconds * (0.9 + random.random() / 10))
+
+
+class Subscribers:
+    """The configurations of subscribers by id and revision, which a process reads once, and the indexes of their
+    filters."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, datetime], Subscriber] = {}
+        self._indexes: dict[tuple[int, ...], tuple[list[Subscriber], FilterIndex]] = {}
+
+    def find(self, keys: Sequence[tuple[int, datetime]], calls: TransactionExecutor) -> dict[int, Subscriber]:
+        """Returns the subscribers by id. A subscriber that was deleted meanwhile is missing."""
+        missing = [key for key in keys if key not in self._known]
+        if missing:
+            if len(self._known) + len(missing) > KEPT_SUBSCRIBERS:
+                self._known.clear()
+                missing = list(keys)
+            rows = calls.call(READ_EVENT_SUBSCRIBERS, [[key[0] for key in missing]])
+            found = {row.subscriber_id: read_subscriber(row) for row in rows}
+            self._known.update({key: found[key[0]] for key in missing if key[0] in found})
+        return {key[0]: self._known[key] for key in keys if key in self._known}
+
+    def find_index(self, subscribers: list[Subscriber]) -> FilterIndex:
+        """Returns the index of these subscribers' filters. A process builds an index once for each group of subscribers
+        that read together."""
+        key = tuple(subscriber.subscriber_id for subscriber in subscribers)
+        kept, index = self._indexes.get(key, (None, None))
+        if index is None or kept != subscribers:
+            if len(self._indexes) > KEPT_INDEXES:
+                self._indexes.clear()
+            index = FilterIndex((subscriber.subscriber_id, subscriber.filters) for subscriber in subscribers)
+            self._indexes[key] = subscribers, index
+        return index

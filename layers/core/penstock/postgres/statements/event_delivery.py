@@ -15,15 +15,22 @@ SEQUENCE_EVENTS = Statement("queue.sequence_events", ("int4",), SequencedRow)
 
 
 class EventWorkRow(NamedTuple):
-    """Buses that have work, and archives of topics that have replays. `wait_ms` is the time until the next retry, or
-    None if no event waits for a retry. `batches` is whether a batch for a target outside the database is due. `has_bus`
-    is false if the installation has no bus and no archive."""
+    """Buses that have live events or retries, buses that have replays, and archives of topics that have replays.
+
+    `wait_ms` is the time until the next retry, or None if no event waits for a retry. `batches` is whether a batch for
+    a target outside the database is due. `has_bus` is false if the installation has no bus and no archive. `live` is
+    whether live events have arrived in the last second. `pause_ms` is the time until the replays continue, or None if
+    they do not pause.
+    """
 
     buses: list[int]
+    replays: list[int]
     archives: list[int]
     wait_ms: int | None
     batches: bool
     has_bus: bool
+    live: bool
+    pause_ms: int | None
 
 
 NEXT_EVENT_WORK = Statement("queue.next_event_work", ("uuid", "int4", "text[]"), EventWorkRow)
@@ -43,7 +50,7 @@ class ClaimedSubscriberRow(NamedTuple):
     blocked: list[str] | None
 
 
-CLAIM_EVENT_SUBSCRIBERS = Statement("queue.claim_event_subscribers", ("int8", "int4"), ClaimedSubscriberRow)
+CLAIM_EVENT_SUBSCRIBERS = Statement("queue.claim_event_subscribers", ("int8", "bool"), ClaimedSubscriberRow)
 
 
 class EventSubscriberRow(NamedTuple):
@@ -94,7 +101,7 @@ class RetriesRow(NamedTuple):
 
 SETTLE_EVENTS = Statement(
     "queue.settle_events",
-    ("int8", "int8[]", "int8[]", "int8[]", "int8[]", "timestamptz[]", "text[]", "int4[]", "text[]", "text[]", "int4[]"),
+    ("int8", *["int8[]"] * 4, "timestamptz[]", "text[]", "int4[]", "text[]", "text[]", "int4[]", "int4"),
     RetriesRow,
 )
 
