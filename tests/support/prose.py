@@ -1,9 +1,9 @@
-"""Checks for plain English in comments, docstrings, string literals and templates: `python -m tests.support.prose
-[PATH…]`.
+"""Checks for plain English in comments, docstrings, string literals, templates and documents: `python -m
+tests.support.prose [PATH…]`.
 
 Prints each refused phrase as `file:line: phrase (rule)`, and the number of phrases by folder. The program ignores text
-between double quotes or backticks, because that text is a quotation or code. The exit status is 1 if the program found
-a phrase.
+between double quotes or backticks, because that text is a quotation or code, and literals without a space, because such
+a literal is a value. The exit status is 1 if the program found a phrase.
 """
 
 import re
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("layers", "jobs", "infra", "functions", "benchmarks", "sql", "tests")
+SUFFIXES = (".py", ".sql", ".html", ".md")
 NOT_PROSE = ("tests/support/prose.py", "tests/integration/project/test_words.py")
 
 BEGIN = r"(?:\A|(?<=[.!?:;(])\s)\s*"
@@ -58,6 +58,7 @@ PYTHON = re.compile(
     re.DOTALL,
 )
 SQL = re.compile(r"(?P<comment>(?m:^[ \t]*--[^\n]*(?:\n[ \t]*--[^\n]*)*)|--[^\n]*)|'(?P<text>(?:''|[^'])*)'", re.DOTALL)
+FENCE = re.compile(r"^([ \t]*)(`{3,}).*?^\1\2[ \t]*$", re.DOTALL | re.MULTILINE)
 TAG = re.compile(r"\{[{%#].*?[}%#]\}|</?\w[^>]*>|<!--|-->", re.DOTALL)
 ADJACENT = re.compile(r"\s*[rbfuRBFU]{0,2}")
 WORDS = re.compile(r"\b(?:so|none|nobody|vain|st(?:ands?|ood)|again|anew|own|who|what)\b", re.IGNORECASE)
@@ -80,8 +81,8 @@ def blank(match: re.Match[str]) -> str:
 
 def read_texts(path: str, source: str) -> Iterator[tuple[int, str]]:
     """Yields a file's pieces of prose with their offsets. Adjacent string literals form one piece."""
-    if path.endswith(".html"):
-        yield 0, TAG.sub(blank, source)
+    if path.endswith((".html", ".md")):
+        yield 0, TAG.sub(blank, FENCE.sub(blank, source))
         return
     begin, pieces, end, text_end = 0, "", 0, 0
     for match in (SQL if path.endswith(".sql") else PYTHON).finditer(source):
@@ -104,7 +105,7 @@ def find_offences(path: str, source: str) -> list[Offence]:
     found = []
     lines = [match.end() for match in re.finditer("\n", source)]
     for begin, text in read_texts(path, source):
-        if not WORDS.search(text):
+        if not WORDS.search(text) or not re.search(r"\s", text):
             continue
         prose = QUOTED.sub(blank, text)
         for name, pattern in RULES.items():
@@ -115,12 +116,12 @@ def find_offences(path: str, source: str) -> list[Offence]:
 
 
 def list_files(paths: Iterable[str]) -> list[str]:
-    """Returns the files with prose below the given paths, or in the whole repository."""
+    """Returns the files with prose below the given paths, or in the whole repository if no path is given."""
     listed = subprocess.run(["git", "ls-files", "--", *paths], cwd=ROOT, check=True, capture_output=True, text=True)
     names = listed.stdout.splitlines()
     return [
         name for name in names
-        if name.endswith((".py", ".sql", ".html")) and name not in NOT_PROSE and (ROOT / name).is_file()
+        if name.endswith(SUFFIXES) and name not in NOT_PROSE and (ROOT / name).is_file()
     ]  # fmt: skip
 
 
@@ -134,7 +135,7 @@ def folder_of(path: str) -> str:
 
 
 def main(paths: list[str]) -> int:
-    offences = check(paths or FOLDERS)
+    offences = check(paths)
     for offence in offences:
         print(f"{offence.path}:{offence.line}: {offence.phrase} ({offence.rule})")  # noqa: T201
     for counts in (Counter(folder_of(o.path) for o in offences), Counter(o.rule for o in offences)):

@@ -164,7 +164,7 @@ def test_an_endpoint_that_is_missing(sns: Sns) -> None:
     )  # fmt: skip
     refused = sns.refusal("subscribe", TopicArn=sns.create(), Protocol="application", Endpoint=arn)
     assert refused[:2] == ("InvalidParameter", 400)
-    sns.publish(topic, "to nobody")
+    sns.publish(topic, "to no device")
     (sent,) = outbox(sns, destination=arn)
     assert (sent["state"], sent["error"]) == ("failed", "EndpointNotFound")
 

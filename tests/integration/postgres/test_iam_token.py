@@ -86,7 +86,7 @@ def tokens(server: Postgres, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return token
 
     monkeypatch.setattr(iam_token, "build_token", recorded)
-    set_password(server, "nobody has this one")
+    set_password(server, "a wrong password")
     return made
 
 

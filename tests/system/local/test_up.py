@@ -360,7 +360,7 @@ def test_the_demo_gets_every_message_back(database: Database) -> None:
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "received every message")
 
 
-def test_the_demo_says_when_nobody_answers() -> None:
+def test_the_demo_says_when_no_service_responds() -> None:
     command = [*COMMAND, "demo", "--endpoint", f"http://127.0.0.1:{free_port()}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.startswith("penstock demo: Could not connect")) == (1, True)

@@ -449,9 +449,9 @@ def test_a_label_is_used_once(sqs: Sqs) -> None:
 
 def test_an_unknown_label_cannot_be_removed(sqs: Sqs) -> None:
     url = sqs.create()
-    refusal = sqs.refusal("remove_permission", QueueUrl=url, Label="nobody")
+    refusal = sqs.refusal("remove_permission", QueueUrl=url, Label="stranger")
     assert refusal.code == "InvalidParameterValue"
-    assert refusal.message == "Value nobody for parameter Label is invalid. Reason: can't find label."
+    assert refusal.message == "Value stranger for parameter Label is invalid. Reason: can't find label."
 
 
 @pytest.mark.parametrize(

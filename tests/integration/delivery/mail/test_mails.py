@@ -226,13 +226,13 @@ ATTRIBUTES = {"a": {"DataType": "String", "StringValue": "b"}}
 
 def test_a_notification(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
     reader = subscribe(db, create_topic(db, DisplayName="The news"), "reader@example.com")
-    message_id = publish(db, reader, "Grüße\n.\nend", "What is new")
+    message_id = publish(db, reader, "Grüße\n.\nend", "News")
     assert deliver()["delivered"] == 1
     (mail,) = mail_server.received
     found = mail.message
     assert (mail.sender, mail.recipients) == ("no-reply@example.com", ["reader@example.com"])
     assert str(found["From"]) == "The news <no-reply@example.com>"
-    assert (str(found["To"]), str(found["Subject"])) == ("reader@example.com", "What is new")
+    assert (str(found["To"]), str(found["Subject"])) == ("reader@example.com", "News")
     assert found.get_content_type() == "text/plain"
     assert mail.text == (
         "Grüße\n.\nend\n\n--\nIf you wish to stop receiving notifications from this topic, please click or visit the"

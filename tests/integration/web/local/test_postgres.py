@@ -224,9 +224,9 @@ def round(state):
 switched, owner = round(sys.argv[1])
 assert (switched, owner == 0) == (os.geteuid() == 0, False), (switched, owner)
 if os.geteuid() == 0:
-    nobody = pwd.getpwnam("nobody")
-    os.chown(sys.argv[2], nobody.pw_uid, nobody.pw_gid)
-    os.setgroups([]); os.setgid(nobody.pw_gid); os.setuid(nobody.pw_uid)
+    user = pwd.getpwnam("nobody")
+    os.chown(sys.argv[2], user.pw_uid, user.pw_gid)
+    os.setgroups([]); os.setgid(user.pw_gid); os.setuid(user.pw_uid)
 assert round(sys.argv[2]) == (False, os.geteuid())
 print("passed")
 """

@@ -19,7 +19,7 @@ HEIGHT = 6  # four lines above two queues
 
 
 def queue(name: str, visible: int = 0, kind: Kind = Kind.OK, arrivals: float = 0.0, age: int = 0) -> ListedQueue:
-    verdict = Verdict(kind, backlog=visible, arrival_rate=arrivals, cause_text="Nobody receives.\x1b[2J")
+    verdict = Verdict(kind, backlog=visible, arrival_rate=arrivals, cause_text="No consumer.\x1b[2J")
     return ListedQueue(name, Now(visible, 0, 0, age * 1_000_000), show_verdict(verdict))
 
 
@@ -126,7 +126,7 @@ def test_a_terminal_of_120_columns_shows_why(table: QueueTable) -> None:
     table.take([*QUEUES, queue("x" * 80, 1_234_567_890, Kind.FALLING_BEHIND, arrivals=0.00417)])
     lines = shown(table, 120)
     assert "why" in lines[3].split()
-    assert all("Nobody receives." in line for line in lines[4:8])
+    assert all("No consumer." in line for line in lines[4:8])
     assert any("…" in line and "<0.1/s" in line for line in lines), "each rate of a column has one unit"
 
 
@@ -143,7 +143,7 @@ def test_a_line_ends_with_a_whole_part(table: QueueTable, width: int) -> None:
 def test_a_file_gets_seconds_and_no_control_characters(table: QueueTable) -> None:
     row = table.describe_rows()[1]
     assert (row["queue"], row["verdict"], row["oldest_seconds"]) == ("b", "dead letters", 90)
-    assert row["why"] == "Nobody receives.\\x1b[2J"
+    assert row["why"] == "No consumer.\\x1b[2J"
 
 
 @pytest.mark.parametrize(

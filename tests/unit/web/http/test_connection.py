@@ -304,7 +304,7 @@ async def test_an_application_that_waits_for_a_disconnect_learns_of_it() -> None
     async def application(scope: Message, receive: Receive, send: Send) -> None:
         await wait_for_disconnect(receive)
         ends.append(scope["path"])
-        await response(send, b"nobody reads this")
+        await response(send, b"this is never read")
 
     client = Client(application)
     await client.say(GET, GET)
