@@ -25,6 +25,11 @@ GOOD = HEADER + "create or replace function queue.f(p_a int) returns int\nlangua
 PART = "\n-- queue.g: a part of it.\ncreate or replace function queue.g() returns int language sql as 'select 1';\n"
 LISTED = GOOD.replace(HEADER, f"{HEADER}-- This file also contains g.\n")
 USE = LISTED.replace("'select p_a'", "'select p_a + queue.g()'")
+RECORD = """create or replace function queue.f_columns() returns jsonb language sql as
+    $$ select jsonb_build_object('other', jsonb_build_object('a', 1)) $$;
+create or replace function queue.g() returns int language sql as
+    $$ select r.id from jsonb_populate_record(null::queue.first, jsonb_build_object('id', 1)) r $$;
+"""
 MADE = "create function queue.g() returns int language sql as 'select 1'"
 SHADOW = "declare p_a int; begin return 1; end"
 
@@ -100,6 +105,8 @@ def test_a_function_that_two_files_use_has_a_file(directory: Path) -> None:
             "2 functions of that name",
         ),
         (GOOD.replace("language sql", "language sql security definer"), "does not fix search_path"),
+        (GOOD + RECORD.replace("'id'", "'idd'"), "queue.f.sql: idd is no column of queue.first"),
+        (GOOD + RECORD.replace("'id', 1", "'id', 1) || queue.f_columns("), "other is no column of queue.first"),
         (
             f"do $$ begin execute $text${MADE}$text$; end $$;\n{GOOD}".replace("create f", "create or replace f"),
             "comes from no file",

@@ -6,6 +6,7 @@
     server     Every body compiles, with plpgsql.extra_errors = 'all' and in both passes of the migration runner.
     catalogue  Every function in the schema comes from exactly one file, without old overloads. Functions that run with
                their owner's rights set their search_path.
+    records    Every name that jsonb_populate_record receives is a column of its table. PostgreSQL ignores other names.
     analysis   plpgsql_check finds no fault, if the server has this extension.
 
 The program prints each fault. The exit code is 1 if the program found a fault.
@@ -15,7 +16,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,6 +37,12 @@ _PARAMETER = re.compile(r"\bp_[a-z0-9_]+")
 _COMMENT = re.compile(r"--[^\n]*")
 _BODY = re.compile(r"\bas (\$\w*\$)\n(.*?)\1", re.DOTALL)
 _NAME = re.compile(r"\bqueue\.[a-z_0-9]+")
+_RECORD = re.compile(r"\bjsonb_populate_record\(\w+::(queue\.\w+), ")
+_CALL = re.compile(r"\b(jsonb_build_object|queue\.\w+)\(")
+_COLUMNS = """
+select c.oid::regclass::text, array_agg(a.attname::text) from pg_class c join pg_attribute a on a.attrelid = c.oid
+where c.relnamespace = 'queue'::regnamespace and a.attnum > 0 group by 1
+"""
 # Functions that indexes and a trigger need, so that a release cannot change the functions.
 _MADE_BY_MIGRATION = frozenset(
     {
@@ -161,6 +168,7 @@ def check_server(dsn: str, superuser_dsn: str, directory: Path) -> Iterator[str]
         return
     with psycopg.connect(superuser_dsn, autocommit=True) as connection:
         yield from check_catalogue(connection, directory)
+        yield from check_records(dict(connection.execute(_COLUMNS).fetchall()), directory)
         yield from analyse(connection)
 
 
@@ -177,6 +185,58 @@ def check_catalogue(connection: psycopg.Connection[Any], directory: Path) -> Ite
     for _, signature, _, _, loose in rows:
         if loose:
             yield f"{signature}: runs as its owner and does not fix search_path"
+
+
+def check_records(columns: dict[str, list[str]], directory: Path) -> Iterator[str]:
+    """Yields names that jsonb_populate_record would ignore. `columns` has the columns of each table.
+
+    The names are those of jsonb_build_object in the call, and in each function `queue.SUBJECT_columns` that the call
+    contains.
+    """
+    texts = {path: _COMMENT.sub("", path.read_text()) for path in sorted(directory.glob("functions/**/*.sql"))}
+    bodies = {
+        name: part for text in texts.values()
+        for name, part in zip(_DEFINED.findall(text), re.split(r"^create ", text, flags=re.MULTILINE)[1:], strict=True)
+    }  # fmt: skip
+    for path, text in texts.items():
+        for match in _RECORD.finditer(text):
+            names = read_names(read_arguments(text, match.end()), bodies)
+            for name in sorted(set(names) - set(columns.get(match[1], names))):
+                yield f"{path.name}: {name} is no column of {match[1]}"
+
+
+def read_arguments(text: str, start: int) -> str:
+    """Returns the text from `start` to the parenthesis that closes the call."""
+    depth = 1
+    for end in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[end], 0)
+        if depth == 0:
+            return text[start:end]
+    return text[start:]
+
+
+def read_names(text: str, bodies: Mapping[str, str]) -> Iterator[str]:
+    """Yields the names of the JSON objects that an expression builds. Skips objects in the arguments of calls."""
+    place = 0
+    while match := _CALL.search(text, place):
+        arguments = read_arguments(text, match.end())
+        place = match.end() + len(arguments)
+        if match[1] == "jsonb_build_object":
+            yield from (argument.strip().strip("'") for argument in split_arguments(arguments)[::2])
+        elif match[1].endswith("_columns") and match[1] in bodies:
+            yield from read_names(bodies[match[1]].partition("$$")[2], bodies)
+
+
+def split_arguments(text: str) -> list[str]:
+    """Returns the arguments of a call."""
+    arguments, depth = [""], 0
+    for character in text:
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            arguments.append("")
+        else:
+            arguments[-1] += character
+    return arguments
 
 
 def analyse(connection: psycopg.Connection[Any]) -> Iterator[str]:
