@@ -159,9 +159,13 @@ declare
     v_groups text[];
 begin
     select * into v_queue from queue.queues q where q.arn = p_arn;
-    v_groups := array(      -- This condition excludes groups of other queues in the arrays.
-        select distinct u.group_id from unnest(p_queues, p_groups, p_sizes) u(arn, group_id, size)
-        where u.arn = p_arn and u.group_id is not null and u.size <= v_queue.maximum_message_bytes);
+    -- A single message needs no query.
+    v_groups := p_groups[1:1];
+    if cardinality(p_queues) > 1 or v_groups[1] is null or p_sizes[1] > v_queue.maximum_message_bytes then
+        v_groups := array(      -- This condition excludes groups of other queues in the arrays.
+            select distinct u.group_id from unnest(p_queues, p_groups, p_sizes) u(arn, group_id, size)
+            where u.arn = p_arn and u.group_id is not null and u.size <= v_queue.maximum_message_bytes);
+    end if;
     -- An expired message does not block its group (take_groups), even if the message is still delayed.
     perform queue.lock_groups(v_queue.queue_id, v_groups,
         least(v_queue.delay_seconds, v_queue.retention_seconds) * interval '1 second');
@@ -188,8 +192,10 @@ begin
     if v_new > 0 then
         insert into queue.activity (queue_id, sent) values (v_queue.queue_id, v_new);
     end if;
-    if v_new = (select count(*) from unnest(p_queues, p_sizes) u(arn, size)
-                where u.arn = p_arn and u.size <= v_queue.maximum_message_bytes)
+    if v_new = cardinality(p_queues) then       -- All messages are new, and none is for another queue.
+        return;
+    elsif v_new = (select count(*) from unnest(p_queues, p_sizes) u(arn, size)
+                   where u.arn = p_arn and u.size <= v_queue.maximum_message_bytes)
     then
         return;
     end if;
