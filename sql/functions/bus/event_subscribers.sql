@@ -7,7 +7,8 @@ language sql stable as $$ select to_jsonb(s) from queue.event_subscriber s where
 
 -- queue.update_event_subscriber: replaces the state, if it is not null, and the members of the configuration that
 -- p_changes has. A member that is null in p_changes is removed. Returns the subscriber as JSON by column.
---   `p_resume` is the position of a subscriber that runs again: LATEST skips the events that it has missed.
+--   `p_resume` is the position of a stopped subscriber that runs again: LATEST skips the events that it has missed. For
+--     other changes, it has no effect.
 --   `error` is ResourceNotFound, InvalidState for a revoked subscriber, or null.
 -- A change of the state waits until the delivery of the bus has ended its step, so that the step does not deliver to a
 -- stopped subscriber.
@@ -31,7 +32,7 @@ begin
     end if;
     if p_state = 'STOPPED' and v_found.follows then
         v_page := greatest(queue.read_event_cursor(v_found.bus_id, 0), v_found.first_page);
-    elsif p_state = 'RUNNING' and p_resume = 'LATEST' then
+    elsif p_state = 'RUNNING' and v_found.state = 'STOPPED' and p_resume = 'LATEST' then
         v_page := queue.find_last_event_page(v_found.bus_id);
     end if;
     if v_page is not null then

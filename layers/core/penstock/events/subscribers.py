@@ -145,8 +145,6 @@ def _check_changes(
     kind = find_kind(target)
     if kind is None:
         raise ValueError(f"{row.arn} has a target that no request can have")
-    if request.resume_position is not None and (row.state, request.state) != ("STOPPED", "RUNNING"):
-        raise InvalidInputException("ResumePosition is valid only with State RUNNING for a stopped subscriber.")
     changes = _list_changes(request, kind)
     invoke = convert(row.configuration["InvokeConfiguration"], InvokeConfiguration)
     if request.invoke_configuration is not None:

@@ -128,6 +128,19 @@ def test_a_stopped_subscriber_resumes_where_it_asks_to(db: Connection, resume: s
     assert value(db, "select count(*) from queue.event_subscriber where follows") == 2
 
 
+def test_a_position_without_a_resumption_skips_nothing(db: Connection) -> None:
+    """The call that stops a subscriber, and a call for a running one, ignore ResumePosition."""
+    queue = create(db, "q")
+    arn = subscribe(db, queue, "waiting")
+    put(db, BUS, "1")
+    change_state(db, arn, "RUNNING", "LATEST")
+    change_state(db, arn, "STOPPED", "LATEST")
+    change_state(db, arn, "RUNNING")
+    change_state(db, arn, "RUNNING", "LATEST")
+    run(db, delivered=1)
+    assert take(db, queue) == ["1"]
+
+
 def test_a_subscriber_created_stopped_misses_nothing(db: Connection) -> None:
     queue = create(db, "q")
     arn = subscribe(db, queue, state="STOPPED")
