@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 
@@ -24,6 +25,7 @@ class Received(NamedTuple):
 class Answer(NamedTuple):
     status: int = 200
     body: bytes = b""
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 class HttpEndpoint:
@@ -44,7 +46,8 @@ class HttpEndpoint:
         self.requests.append(request)
         answer = self.answer(request)
         handler.send_response(answer.status)
-        handler.send_header("Content-Length", str(len(answer.body)))
+        for name, text in {"Content-Length": str(len(answer.body)), **answer.headers}.items():
+            handler.send_header(name, text)
         with suppress(ConnectionError):
             handler.end_headers()
             if request.method != "HEAD":

@@ -401,6 +401,39 @@ def test_an_authorization_without_a_token_is_a_failure(db: Connection, endpoint:
     assert {request.path for request in endpoint.requests} == {"/token"}
 
 
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [
+        ("250", 250, 250),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 300, 300),
+        ("99999", 300, 300),
+        ("0", 0, 60),
+        ("soon", 0, 60),
+    ],
+)
+def test_the_longer_pause_counts(db: Connection, endpoint: HttpEndpoint, text: str, least: int, most: int) -> None:
+    """The event ends at an age of 300 seconds. Source: "API destination error codes" (EventBridge User Guide)."""
+    add_destination(db, endpoint.url)
+    subscribe(db, TARGET)
+    put(db, BUS, "1")
+    endpoint.answer = lambda _: Answer(429, headers={"Retry-After": text})
+    began = value(db, "select clock_timestamp()")
+    EventDeliverer().run_once(Settings.read(SETTINGS), db)
+    assert codes(db) == ["THROTTLING"]
+    least_pause = "select due_at >= %s::timestamptz + %s * interval '1 second' from queue.event_retry"
+    most_pause = "select due_at <= clock_timestamp() + %s * interval '1 second' from queue.event_retry"
+    assert value(db, least_pause, began, least) is value(db, most_pause, most) is True
+
+
+def test_no_attempt_follows_a_negative_retry_after(db: Connection, endpoint: HttpEndpoint) -> None:
+    add_destination(db, endpoint.url)
+    subscribe(db, TARGET)
+    put(db, BUS, "1")
+    endpoint.answer = lambda _: Answer(503, headers={"Retry-After": "-1"})
+    run(db, failed=1)
+    assert len(endpoint.requests) == 1
+
+
 # --- rates -----------------------------------------------------------------------------------------------------------
 def set_turn(db: Connection, hours: int) -> None:
     db.execute("update queue.api_destination set next_turn_at = clock_timestamp() + %s * interval '1 hour'", (hours,))

@@ -26,7 +26,7 @@ class Response(NamedTuple):
 
     The names in `headers` are in lower case. `headers` is empty if the caller does not want the body. `is_complete`
     means that the whole body arrived. `challenges` contains the values of WWW-Authenticate in a response with status
-    401.
+    401. `retry_after` is the value of Retry-After.
     """
 
     status: int
@@ -34,6 +34,7 @@ class Response(NamedTuple):
     headers: Mapping[bytes, bytes] = MappingProxyType({})
     is_complete: bool = False
     challenges: tuple[str, ...] = ()
+    retry_after: str | None = None
 
 
 class ConnectionLost(OSError):  # noqa: N818 - named for the event
@@ -68,6 +69,7 @@ class Connection(asyncio.Protocol):
         self._start = b""
         self._headers: dict[bytes, bytes] = {}
         self._challenges: tuple[str, ...] = ()
+        self._retry_after: str | None = None
         self._status = 0  # the current response's status, or 0 before the response's head
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
@@ -86,6 +88,7 @@ class Connection(asyncio.Protocol):
         self._start = b""
         self._headers = {}
         self._challenges = ()
+        self._retry_after = None
         self._status = 0
         self._complete = False
         self._transport.write(request)
@@ -141,6 +144,8 @@ class Connection(asyncio.Protocol):
             self._headers[name.lower()] = value
         if name.lower() == b"www-authenticate":
             self._challenges += (value.decode("latin-1"),)
+        elif name.lower() == b"retry-after":
+            self._retry_after = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         """Stores the status, which is the outcome even if the body never arrives."""
@@ -150,7 +155,8 @@ class Connection(asyncio.Protocol):
         elif status >= 200 and self._response is not None and not self._response.done():
             self._status = status
             if not self._kept_bytes:
-                self._response.set_result(Response(status, None, challenges=self._challenges))
+                result = Response(status, None, challenges=self._challenges, retry_after=self._retry_after)
+                self._response.set_result(result)
             if self._drain_seconds is not None:
                 self._drain = asyncio.get_running_loop().call_later(self._drain_seconds, self._end_drain)
 
@@ -182,7 +188,7 @@ class Connection(asyncio.Protocol):
             self._response.set_result(self._build_response(is_complete))
 
     def _build_response(self, is_complete: bool = False) -> Response:
-        return Response(self._status, self._start, self._headers, is_complete, self._challenges)
+        return Response(self._status, self._start, self._headers, is_complete, self._challenges, self._retry_after)
 
     def _fail(self, text: str, *, is_complete: bool = False) -> None:
         self._give_response(is_complete=is_complete)

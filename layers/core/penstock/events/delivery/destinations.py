@@ -8,7 +8,10 @@ https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-api-destinations.htm
 
 import asyncio
 import logging
+import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from time import monotonic
 from typing import Final
 
@@ -120,7 +123,7 @@ class DestinationBatches:
         except Exception as error:  # noqa: BLE001 - one batch must not end the others
             _log.exception("events were not sent", exc_info=error, extra={"subscriber": batch.subscriber.arn})
             return Refusal(UNREACHED, "The events were not sent.")
-        return judge_status(response.status)
+        return judge_response(response)
 
     async def _call(
         self, batch: Batch, payloads: Sequence[Payload], row: TurnsRow, parameters: AuthParameters
@@ -170,8 +173,23 @@ class DestinationBatches:
         return text
 
 
-def judge_status(status: int) -> Refusal | None:
+def judge_response(response: Response) -> Refusal | None:
+    status = response.status
     if 200 <= status < 300:
         return None
     code = UNREACHED if status >= 500 else CODES.get(status, "CUSTOMER_VALIDATION")
-    return Refusal(code, f"The endpoint has answered {status}.")
+    retry_after = read_retry_after(response.retry_after or "", datetime.now(UTC))
+    return Refusal(code, f"The endpoint has answered {status}.", retry_after)
+
+
+def read_retry_after(text: str, now: datetime) -> int:
+    """Returns the seconds of a Retry-After header, or -1 for any negative number. Returns 0 for a past date, and for a
+    text that is invalid. Sources: section 10.2.3 of RFC 9110; for negative numbers, "API destination error codes",
+    EventBridge User Guide."""
+    if re.fullmatch(r"-?[0-9]{1,10}", text):
+        return max(-1, int(text))
+    try:
+        date = parsedate_to_datetime(text)
+    except ValueError:
+        return 0
+    return max(0, round((date.replace(tzinfo=date.tzinfo or UTC) - now).total_seconds()))

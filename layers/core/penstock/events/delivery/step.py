@@ -32,7 +32,7 @@ from .event import CONTENT_TYPES, Event
 from .failures import Failure, build_records
 from .filters import FilterIndex, UnreadableEvent
 from .outcomes import Outcomes
-from .subscriber import HELD, INTERNAL_ERROR, Refusal, Shipment, Subscribers, choose_pause
+from .subscriber import HELD, INTERNAL_ERROR, Refusal, Shipment, Subscribers, choose_pause, limit_retry_after
 from .targets import Targets
 from .transformation import POSTPONED, Transformation
 from .transformation import STEP_SECONDS as EXPRESSION_SECONDS
@@ -342,7 +342,7 @@ class EventStep:
             [shipment.event.ingested_at for shipment, _ in again],
             [shipment.event.group_key if shipment.subscriber.is_fifo else None for shipment, _ in again],
             [len(shipment.event.data) for shipment, _ in again],
-            *self._describe([(refusal, 1) for _, refusal in again]),
+            *self._describe([(refusal, 1, 0.0) for _, refusal in again]),
         ]
         self._calls.call(SETTLE_EVENTS, [bus_id, list(moved), list(moved.values()), *columns, pause_ms])
 
@@ -354,7 +354,7 @@ class EventStep:
         shipments: Sequence[Shipment],
         refusals: Sequence[Refusal | None],
     ) -> None:
-        again: list[tuple[EventRetryRow, Refusal]] = []
+        again: list[tuple[EventRetryRow, Refusal, float]] = []
         ended: list[Failure] = []
         held: set[int] = set()
         for row, shipment, refusal in zip(due, shipments, refusals, strict=True):
@@ -367,35 +367,36 @@ class EventStep:
             attempts = count_attempts(row.attempts, refusal)
             condition = shipment.subscriber.exhausted_by(attempts, row.age_seconds, refusal)
             if condition is None:
-                again.append((row, refusal))
+                again.append((row, refusal, limit_retry_after(refusal, shipment.subscriber, row.age_seconds)))
             else:
                 ended.append(Failure(*shipment, refusal, condition, max(1, attempts)))
         self._end(ended)
         self._note(bus_id, shipments, refusals, ended)
-        waiting = held | {row.retry_id for row, _ in again}
+        waiting = held | {row.retry_id for row, *_ in again}
         over = [row for row in rows if row.retry_id not in waiting]
         columns = [
             [row.retry_id for row in over],
             [row.subscriber_id for row in over],
             [row.group_key for row in over],
-            [row.retry_id for row, _ in again],
-            *self._describe([(refusal, row.attempts + 1) for row, refusal in again]),
+            [row.retry_id for row, *_ in again],
+            *self._describe([(refusal, row.attempts + 1, seconds) for row, refusal, seconds in again]),
             sorted(held),
         ]
         self._calls.call(SETTLE_EVENT_RETRIES, columns)
 
-    def _describe(self, refused: Iterable[tuple[Refusal, int]]) -> list[list[object]]:
-        """Returns the codes, the texts and the pauses in milliseconds of refusals with their numbers of attempts. All
-        are None for an event that waits behind another event. A handed over event has the pause 0, to which the
-        database adds the batch window. A postponed event has only a pause."""
+    def _describe(self, refused: Iterable[tuple[Refusal, int, float]]) -> list[list[object]]:
+        """Returns the codes, the texts and the pauses in milliseconds of refusals with their numbers of attempts and
+        their shortest pauses in seconds. All are None for an event that waits behind another event. A handed over event
+        has the pause 0, to which the database adds the batch window. A postponed event has only a pause."""
         codes: list[object] = []
         messages: list[object] = []
         pauses: list[object] = []
-        for refusal, attempts in refused:
+        for refusal, attempts, seconds in refused:
             counts = not any(refusal is other for other in (HELD, HANDED_OVER, POSTPONED))
             codes.append(refusal.code if counts else None)
             messages.append(refusal.message.replace("\0", "\N{REPLACEMENT CHARACTER}") if counts else None)
-            pauses.append(self._choose_pause(refusal, attempts))
+            pause = self._choose_pause(refusal, attempts)
+            pauses.append(None if pause is None else max(pause, int(seconds * 1000)))
         return [codes, messages, pauses]
 
     def _choose_pause(self, refusal: Refusal, attempts: int) -> int | None:

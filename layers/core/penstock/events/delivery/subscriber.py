@@ -42,10 +42,12 @@ REFUSALS: Final = {"QueueDoesNotExist": "RESOURCE_NOT_FOUND", "MessageTooLong": 
 
 
 class Refusal(Struct, frozen=True):
-    """Why a target did not accept an event. `code` is an errorCode of the failure record."""
+    """Why a target did not accept an event. `code` is an errorCode of the failure record. `retry_after` is the least
+    number of seconds until the next attempt that the target permits. No attempt follows a negative number."""
 
     code: str
     message: str
+    retry_after: int = 0
 
 
 def build_refusal(error: str, detail: str | None) -> Refusal:
@@ -145,7 +147,11 @@ class Subscriber(Struct):
         """
         if refusal.code == INTERNAL_ERROR:
             return None
-        if refusal.code == LOOP_DETECTED or attempts > (self.retries.max_retry_attempts or 0):
+        if (
+            refusal.code == LOOP_DETECTED
+            or refusal.retry_after < 0
+            or attempts > (self.retries.max_retry_attempts or 0)
+        ):
             return "MaximumRetryAttempts"
         return "MaximumEventAgeInSeconds" if age_seconds >= (self.retries.max_event_age_in_seconds or 0) else None
 
@@ -192,6 +198,12 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
         sources=tuple(dict.fromkeys(found)),
         action=action,
     )
+
+
+def limit_retry_after(refusal: Refusal, subscriber: Subscriber, age_seconds: float) -> float:
+    """Returns the seconds for which the target wants to receive no other attempt, but at most until the end of the age
+    limit of an event of this age. The last attempt then follows."""
+    return min(refusal.retry_after, max(0.0, (subscriber.retries.max_event_age_in_seconds or 0) - age_seconds))
 
 
 def choose_pause(attempts: int, random: Random) -> timedelta:
