@@ -23,6 +23,7 @@ FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:f"
 WORK_ROW = "(queue.next_event_work(null, 20, '{lambda}'))"
 WORK = f"select {WORK_ROW}"
 LATE = f"select name from queue.read_late_subscribers('{ACCOUNT}', '{REGION}', 0)"
+CLAIM = "select count(*) from queue.claim_event_subscribers((select bus_id from queue.event_bus), {})"
 BATCHES = (
     "select count(*) from queue.claim_event_batches('{lambda}', gen_random_uuid(), 90000, '{}', '{}', 10, 50, 67108864)"
 )
@@ -83,6 +84,24 @@ def test_an_idle_worker_reads_no_subscribers(db: Connection, target: str) -> Non
     read |= {f"{name} of an idle bus": fetched(db, partial(value, db, call)) for name, call in calls.items()}
     assert value(db, f"select cardinality({WORK_ROW}.buses)") == 0
     assert {name: rows for name, rows in read.items() if rows > MOST} == {}
+
+
+def test_a_claim_of_a_bus_without_new_events_reads_no_subscribers(db: Connection, database: Database) -> None:
+    """An event of one subscriber waits. PostgreSQL has statistics of a time when events of all subscribers waited."""
+    subscribe_many(db, FUNCTION)
+    db.execute(
+        "insert into queue.event_retry (bus_id, subscriber_id, number, ingested_at, attempts, due_at, carrier) "
+        "select s.bus_id, s.subscriber_id, n, now(), 1, now(), s.carrier "
+        "from queue.event_subscriber s, generate_series(1, 3) n"
+    )
+    with psycopg.connect(database.dsn, autocommit=True) as administration:
+        administration.execute("analyze")
+    db.execute("delete from queue.event_retry where retry_id > 1")
+    assert value(db, CLAIM.format(False)) == SUBSCRIBERS + 1
+    db.execute(READ_ALL)
+    read = {replays: fetched(db, partial(value, db, CLAIM.format(replays))) for replays in (False, True)}
+    assert value(db, CLAIM.format(False)) == 0
+    assert max(read.values()) <= MOST
 
 
 def test_50_subscribers_that_lag_are_found_without_the_others(db: Connection, database: Database) -> None:
