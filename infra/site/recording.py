@@ -42,7 +42,7 @@ COMMANDS: Final = (
     "penstock receive orders --hide 0     # a consumer that fails",
     "penstock receive orders              # too often: now it is a dead letter",
     "penstock failures orders-failed",
-    "penstock redrive orders-failed --wait",
+    "penstock redrive orders-failed --wait --yes",
     "penstock peek orders",
 )
 _START_SECONDS: Final = 120

@@ -93,6 +93,7 @@ OPTIONS: dict[str, list[str]] = {
         "--rate N",
         "--canary N",
         "--wait",
+        "--yes",
         "--endpoint URL",
     ],
     "edit": ["NAME", "--set PATH=VALUE", "--to QUEUE", "--id ID", *SELECTION, "--preview", "--endpoint URL"],

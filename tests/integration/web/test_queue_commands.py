@@ -296,10 +296,10 @@ def test_dead_letters_go_back(penstock: Command) -> None:
     assert penstock("search", "failed", "--filter", '{"text": "roken"}').split()[2:] == ["broken"]
     counts = [line.split()[0] for line in penstock("failures", "failed").splitlines()]
     assert counts == ["count", "2", "1", "examined"]
-    moved = penstock("redrive", "failed", "--filter", '{"text": "broken"}', "--wait").splitlines()[-1]
+    moved = penstock("redrive", "failed", "--filter", '{"text": "broken"}', "--wait", "--yes").splitlines()[-1]
     assert ": completed, 1 of " in moved
     assert "broken" in penstock("peek", "jobs")
-    penstock("redrive", "failed", "--to", "jobs", "--canary", "1", "--wait")
+    penstock("redrive", "failed", "--to", "jobs", "--canary", "1", "--wait", "--yes")
     (waits, _) = (row["id"] for row in lines(penstock("moves", "list", "failed", "--json")))
     assert penstock("moves", "cancel", "failed", waits).endswith("cancelled, 1 of 2 moved\n")
     assert len(lines(penstock("peek", "failed", "--json"))) == 1
@@ -343,7 +343,7 @@ def test_options_select_messages(penstock: Command, endpoint: str) -> None:
         "json": {"path": "order.id", "equals": 4},
         "attribute": {"name": "error", "equals": "timed out"},
     }
-    penstock("redrive", "selected", "--to", "selected-to", "--json", 'order.id="4"', "--wait")
+    penstock("redrive", "selected", "--to", "selected-to", "--json", 'order.id="4"', "--wait", "--yes")
     assert [row["message"] for row in lines(penstock("peek", "selected-to", "--json"))] == [text]
 
 
@@ -444,7 +444,13 @@ def test_send_drops_a_repeated_deduplication_id(penstock: Command) -> None:
         (["purge", "missing"], "nothing was deleted: without a terminal, pass --yes"),
         (["queues", "--endpoint", "http://127.0.0.1:1"], "no service responds at http://127.0.0.1:1 "),
         (["edit", "orders", "--set", "a=1"], "--filter '{}' selects all messages"),
-        (["redrive", "missing"], "Queue 'missing' does not exist. `penstock queues` lists"),
+        (["redrive", "missing"], "nothing was moved: without a terminal, pass --yes"),
+        (
+            ["message", "abc"],
+            "'abc' is not a message id. An id is a UUID, such as 0f8fad5b-d9cb-469f-a165-70867728950e",
+        ),
+        (["message", "abc", "--queue", "orders"], "with --queue NAME the number of the message in its queue"),
+        (["redrive", "missing", "--yes"], "Queue 'missing' does not exist. `penstock queues` lists"),
         (["subscriptions", "create", "news"], "either --queue or --url"),
         (["subscriptions", "create", "news", "--queue", "missing"], "Queue 'missing' does not exist."),
         (["create", "orders", "--max-receives", "2"], "--max-receives needs --dead-letters QUEUE"),

@@ -336,7 +336,7 @@ def test_a_caller_who_may_not_read_learns_that_the_change_is_made(
     assert main(["create", "by-command", *endpoint]) == 0
     assert capsys.readouterr() == ("created by-command\n", "")
     interfaces.http.post("/v1/queues/by-form/messages", json={"message": "x"}, headers=interfaces.root)
-    assert main(["redrive", "by-form", "--to", "by-command", "--wait", *endpoint]) == 1
+    assert main(["redrive", "by-form", "--to", "by-command", "--wait", "--yes", *endpoint]) == 1
     assert "has started, but its progress is not known" in capsys.readouterr().err
 
 

@@ -1,8 +1,9 @@
-"""Defines the options of the commands that use the REST API, and the confirmation before a deletion."""
+"""Defines the options of the commands that use the REST API, and the confirmation before a deletion or a move."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Annotated, Final
 
 import typer
@@ -41,11 +42,13 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask for confirmation")]
 
 
-def confirm(yes: bool, question: str) -> None:
-    """Asks the user. Raises LocalError if the answer is no, or if there is no terminal."""
+def confirm(yes: bool, question: str | Callable[[], str], otherwise: str = "nothing was deleted") -> None:
+    """Asks the user. A function builds the question only for a terminal. Raises LocalError, which begins with
+    `otherwise`, if the user says no, or if there is no terminal.
+    """
     if yes:
         return
     if not sys.stdin.isatty():
-        raise LocalError("nothing was deleted: without a terminal, pass --yes")
-    if not typer.confirm(question):
-        raise LocalError("nothing was deleted")
+        raise LocalError(f"{otherwise}: without a terminal, pass --yes")
+    if not typer.confirm(question if isinstance(question, str) else question()):
+        raise LocalError(otherwise)

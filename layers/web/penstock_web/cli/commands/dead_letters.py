@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -22,7 +23,7 @@ from penstock_web.cli.filters import (
     prints_json,
     read_filter,
 )
-from penstock_web.cli.options import Endpoint, Json, Name
+from penstock_web.cli.options import Endpoint, Json, Name, Yes, confirm
 from penstock_web.cli.printing import (
     Progress,
     count_noun,
@@ -150,11 +151,12 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
         ),
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="show the progress until the move ends or pauses")] = False,
+    yes: Yes = False,
     endpoint: Endpoint = None,
     json: JsonOrValue = None,
     output: Output = None,
 ) -> None:
-    """Moves the selected messages, or all visible messages if no option selects messages."""
+    """Moves the selected messages, or all visible messages if no option selects messages, after a confirmation."""
     conditions = read_filter(filter_, text, json, attribute)
     if ids and conditions:
         raise LocalError("pass either --id or options that select messages by their content")
@@ -162,6 +164,8 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
     given = {"ids": ids or None, "filter": None if ids else conditions, "to": to, "per_second": rate,
              "canary": canary}  # fmt: skip
     client = RestClient(endpoint)
+    number = partial(_count_visible, client, name, ids or [], conditions)
+    confirm(yes, lambda: f"Move {number()} of {name} to {to or 'the source queues'}?", "nothing was moved")
     move = client.call("POST", build_queue_path(name, "/moves"), {k: v for k, v in given.items() if v is not None})
     if wait:
         move = _watch_move(client, name, move, as_json)
@@ -252,6 +256,24 @@ def continue_move(name: Name, move: Move, rate: Rate = None, endpoint: Endpoint 
 def cancel_move(name: Name, move: Move, endpoint: Endpoint = None, json: Json = False) -> None:
     response = RestClient(endpoint).call("POST", build_queue_path(name, f"/moves/{move}/cancel"))
     say(response, json, f"move {move}: {_progress(response) if response else 'cancelled'}")
+
+
+def _count_visible(client: RestClient, name: str, ids: list[int], conditions: dict[str, object]) -> str:
+    """Returns in words how many messages a move takes. The number is not known to a user who may not read them."""
+    if ids:
+        return count_noun(len(ids), "message")
+    wanted = encode_filter({**conditions, "states": ["visible"]})
+    try:
+        found = client.call("GET", build_queue_path(name, "/failures"), by="source", groups=100, filter=wanted)
+    except RefusedError as error:
+        if error.code != "unauthorized":
+            raise
+        return "the messages"
+    groups = found["groups"]
+    assert isinstance(groups, list)  # noqa: S101 - as the OpenAPI document says
+    is_exact = found["next"] is None and found["group_count"] == len(groups)
+    number = sum(group["count"] for group in groups)
+    return count_noun(number, "message") if is_exact else f"{number} or more messages"
 
 
 def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Document:

@@ -51,6 +51,10 @@ _STATES: Final = ("visible", "in_flight", "delayed")
 _A_PAGE: Final = 100  # messages in a request
 _AGENT_SIGNS: Final = 40
 _ONE_LOOK: Final = 1_000  # messages in a request
+_ID_FORM: Final = (
+    "An id is a UUID, such as 0f8fad5b-d9cb-469f-a165-70867728950e, or with --queue NAME the number of the message in "
+    "its queue"
+)
 
 
 @app.command("queues", help="list the queues with their numbers of messages")
@@ -255,8 +259,12 @@ def message(
     json: Json = False,
 ) -> None:
     """Prints the known facts of a message, its events in the order of time, and the unknown facts."""
+    from penstock.management.messages.life import parse_message_id
+
     if queue_name is None and message_id.isdigit():
         raise LocalError("a message's number is unique only in its queue: add --queue NAME")
+    if not message_id.isdigit() and parse_message_id(message_id) is None:
+        raise LocalError(f"{message_id!r} is not a message id. {_ID_FORM}")
     path = f"/messages/{quote(message_id, safe='')}"
     print_life(
         RestClient(endpoint).call("GET", path if queue_name is None else build_queue_path(queue_name, path)), json

@@ -1,0 +1,39 @@
+"""Tests the question of `penstock redrive` (docs/reference/command_line.md, "Dead letters")."""
+
+import io
+import sys
+
+import pytest
+
+from penstock_web.cli import main
+from tests.support.database import TestServer
+from tests.support.programs.penstock_service import running_service
+
+
+class FakeTerminal(io.StringIO):
+    """Holds what a user types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_redrive_asks_with_the_number(
+    postgres: TestServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with postgres.database() as database, running_service(database.api_dsn) as service, service.http() as http:
+        for name in ("asked", "asked-to"):
+            http.post("/v1/queues", json={"name": name}).raise_for_status()
+        sent = [{"message": text} for text in ("a 1", "a 2", "b")]
+        http.post("/v1/queues/asked/messages", json=sent).raise_for_status()
+        for typed, options, asked in (
+            ("n\n", [], "Move 3 messages of asked to the source queues? [y/N]"),
+            ("n\n", ["--text", "a"], "Move 2 messages of asked to the source queues? [y/N]"),
+            ("n\n", ["--id", "7", "--to", "asked-to"], "Move 1 message of asked to asked-to? [y/N]"),
+            ("y\n", ["--text", "none", "--to", "asked-to"], "Move 0 messages of asked to asked-to? [y/N]"),
+        ):
+            monkeypatch.setattr(sys, "stdin", FakeTerminal(typed))
+            assert main(["redrive", "asked", *options, "--endpoint", service.url]) == (1 if typed == "n\n" else 0)
+            output = capsys.readouterr()
+            assert asked in output.out
+            assert (output.err == "penstock: nothing was moved\n") == (typed == "n\n")
+        assert len(http.get("/v1/queues/asked/messages/peek").json()) == 3
