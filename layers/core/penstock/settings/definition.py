@@ -213,7 +213,7 @@ class Settings:
     webhook_signing_secret = Setting("", unit="whsec_…", secret=True, help="The secret that signs webhooks of events "
         "in the format of Standard Webhooks. The secret is `whsec_` and the base64 text of 24 to 64 bytes. To change "
         "the secret, set both the new and the old secret, separated by a space. The service signs with both secrets.")
-    webhook_log_responses = Setting(False, help="Keeps the first 256 bytes of each endpoint's response in the log of "
+    webhook_log_responses = Setting(False, help="Keeps the first KiB of each endpoint's response in the log of "
         "attempts, for administrators. The log never has responses from networks in `WEBHOOK_ALLOW_CIDRS`.")
 
     _mails = Subject("E-mail, text messages and push")

@@ -42,7 +42,7 @@ from . import Counts
 
 MAX_RUN_SECONDS = 20.0
 """The time after which a run claims no more deliveries. Open requests end within 15 seconds."""
-LOGGED_BYTES: Final = 256
+LOGGED_BYTES: Final = 1_024
 """The limit for a response's body if WEBHOOK_LOG_RESPONSES is on."""
 KEPT_BYTES: Final = 1
 """The limit for the body of Lambda's response. The worker reads only the headers, but with the limit 0 the worker would

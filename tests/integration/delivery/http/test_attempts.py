@@ -164,14 +164,19 @@ def test_each_attempt_is_logged(db: Connection, deliver: Deliver, receiver: Rece
 
 @pytest.mark.parametrize(
     ("path", "setting", "kept"),
-    [("/200", True, "ok"), ("/long", True, "\ufffdé" + "x" * 253), ("/204", True, ""), ("/200", False, None)],
+    [
+        ("/200", True, "ok"),
+        ("/long", True, "\ufffd\ufffd[2J\r\n\té" + "x" * 1_014),
+        ("/204", True, ""),
+        ("/200", False, None),
+    ],
 )
 def test_of_public_addresses_the_responses_are_kept(
     db: Connection, deliver: Deliver, receiver: Receiver, monkeypatch: pytest.MonkeyPatch,
     path: str, setting: bool, kept: str | None,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(sender_module, "is_public", lambda _: True)
-    body = b"\0" + "é".encode() + b"x" * 9_000
+    body = b"\0\x1b[2J\r\n\t" + "é".encode() + b"x" * 9_000
     receiver.responses["/long"] = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
     publish(db, receiver.url(path))
     deliver(webhook_log_responses=setting)

@@ -84,5 +84,9 @@ class HttpCarrier:
 
 
 def _decode_text(start: bytes) -> str:
-    """Decodes a text. U+FFFD replaces invalid bytes, and NUL, which the database cannot store."""
-    return start.decode(errors="replace").replace("\0", "\ufffd")
+    """Decodes a text. U+FFFD replaces invalid bytes and characters that are not printable, such as NUL, which the
+    database cannot store, and controls of terminals. Line breaks and tabs stay.
+    """
+    return "".join(
+        char if char.isprintable() or char in "\r\n\t" else "\ufffd" for char in start.decode(errors="replace")
+    )

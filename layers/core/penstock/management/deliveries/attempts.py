@@ -24,8 +24,8 @@ class Attempt(msgspec.Struct):
     """An attempt. `outcome` is delivered, retried (another attempt follows) or given_up.
 
     `status` is null if the endpoint sent no response. `duration_ms` includes the time to connect. `sent_bytes` includes
-    the request's head. `response` contains the first 256 bytes of the response if WEBHOOK_LOG_RESPONSES is on, for
-    users with `penstock:ReadResponses`.
+    the request's head. `response` contains the first 1,024 bytes of the response as text if WEBHOOK_LOG_RESPONSES is
+    on, for users with `penstock:ReadResponses`.
     """
 
     id: int

@@ -9,7 +9,7 @@ import typer
 
 from penstock_web.cli.client import RefusedError, RestClient
 from penstock_web.cli.options import Endpoint, Json
-from penstock_web.cli.printing import print_json, print_table, say
+from penstock_web.cli.printing import print_json, print_table, say, shorten
 from penstock_web.cli.values import whole_number
 from penstock_web.local_error import LocalError
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from penstock_web.cli.client import Document
 
 _LOOK_SECONDS = 0.5
+_RESPONSE_SIGNS = 60
 MAX_LOOK_SECONDS = 20
 """The longest wait for a test's attempt. An endpoint can take 15 seconds to respond."""
 
@@ -45,8 +46,9 @@ def attempts(
 ) -> None:
     """Prints attempts from the newest to the oldest. Stops after `limit` matches, or after all attempts."""
     rows = _attempts(RestClient(endpoint), url, failed, limit)
-    columns = ("at", "endpoint", "attempt", "outcome", "status", "duration_ms", "error")
-    print_table(rows, json, columns)
+    if not json:
+        rows = (row | {"response": shorten(str(row.get("response") or ""), _RESPONSE_SIGNS)} for row in rows)
+    print_table(rows, json, ("at", "endpoint", "attempt", "outcome", "status", "duration_ms", "error", "response"))
 
 
 @app.command("pause", help="pause an endpoint, so that messages wait")

@@ -60,7 +60,8 @@ async def deliveries(page: CurrentPage) -> Response:
     given_up = {concern.name for concern in others if concern.kind == GIVEN_UP}
     return show_page(
         page, "deliveries.html", view=view, views=VIEWS, rows=rows, following=following, name=hide_secrets,
-        given_up=given_up,
+        given_up=given_up, keeps_responses=page.context.environment.settings.webhook_log_responses,
+        may_read_responses=page.may("penstock:ReadResponses"),
         endpoint=page.query.get("endpoint", ""), failed=bool(page.query.get("failed")), moment=parse_timestamp,
         may_retry=page.may("penstock:RetryDelivery"), may_pause=page.may("penstock:PauseEndpoint"), since=SINCE,
         done=page.query.get("done", ""), count=page.query.get("count", ""),
