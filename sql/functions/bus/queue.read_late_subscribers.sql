@@ -4,7 +4,7 @@
 --     subscriber_stopped for one that a user stopped while events wait, and subscriber_fails for one whose target has
 --     refused an event for more than two minutes, or of which a delivery has ended without success in the last 15
 --     minutes.
---   `name` is the bus and the subscriber, separated by a slash.
+--   `name` is the bus, by its ARN if it belongs to another account, and the subscriber, separated by a slash.
 --   `number` counts events that the subscriber has not read, or that its target refuses (of 10,000 refused events of a
 --     bus) or has refused for the last time.
 --   `since` is the time at which the bus received the first of them, or of the first refusal.
@@ -24,7 +24,8 @@ begin
         return;
     end if;
     return query
-    select case when s.state = 'STOPPED' then 'subscriber_stopped' else 'subscriber_lags' end, b.name || '/' || s.name,
+    select case when s.state = 'STOPPED' then 'subscriber_stopped' else 'subscriber_lags' end,
+        case b.account_id when p_account_id then b.name else b.arn end || '/' || s.name,
         l.events - u.events_before, u.sequenced_at,
         case when not s.deliverable then 'Penstock cannot deliver to its target' end
     from queue.event_bus b
@@ -60,7 +61,8 @@ begin
     where u.sequenced_at < v_late
     order by u.sequenced_at, s.subscriber_id limit 50;
     return query
-    select 'subscriber_fails', b.name || '/' || s.name, r.number, r.since, r.error
+    select 'subscriber_fails', case b.account_id when p_account_id then b.name else b.arn end || '/' || s.name,
+        r.number, r.since, r.error
     from queue.event_bus b
     cross join lateral (
         select f.subscriber_id, sum(f.number)::bigint as number, min(f.since) as since,

@@ -1,7 +1,7 @@
 -- queue.read_overview: returns the counts of an account's queues, and the queues that may need attention. The first row
 -- has a null name and the sums of the last measurements. Each of the next rows, at most 5 * p_limit, describes one
 -- queue:
---   `p_limit` queues with the most messages, and as many queues with the oldest message.
+--   `p_limit` queues with the most messages, and as many queues whose first message expires soonest.
 --   `p_limit` dead-letter queues with messages.
 --   `p_limit` queues that recently moved the most messages to a dead-letter queue.
 --   `p_limit` queues of mappings that have failed for the longest time, whose messages may all be in flight.
@@ -21,7 +21,8 @@ returns table (name text, arn text, queues bigint, measured boolean, visible big
     dead_letters bigint, oldest_at timestamptz, measured_at timestamptz, read_at timestamptz)
 language sql stable set jit = off set enable_hashjoin = on set enable_seqscan = on set work_mem = '32MB' as $$
 with own as materialized (
-    select m.queue_id, m.visible, m.in_flight, m.delayed, m.oldest_at, m.dead_lettered
+    select m.queue_id, m.visible, m.in_flight, m.delayed, m.oldest_at, m.dead_lettered,
+        m.first_sent_at + q.retention_seconds * interval '1 second' as expires_at
     from queue.measurement m join queue.queues q on q.queue_id = m.queue_id
     where (m.visible > 0 or m.in_flight > 0 or m.delayed > 0 or m.dead_lettered > 0)
         and q.account_id = p_account_id and q.region = p_region),
@@ -32,7 +33,7 @@ dead as materialized (
         and exists (select from queue.queues s where s.dead_letter_arn = q.arn and s.account_id = p_account_id)),
 chosen as (
     (select o.queue_id from own o where o.visible > 0 order by o.visible desc limit p_limit)
-    union (select o.queue_id from own o where o.visible > 0 order by o.oldest_at limit p_limit)
+    union (select o.queue_id from own o order by o.expires_at limit p_limit)
     union (select d.queue_id from dead d order by d.messages desc limit p_limit)
     union (select o.queue_id from own o where o.dead_lettered > 0 order by o.dead_lettered desc limit p_limit)
     union (

@@ -16,8 +16,10 @@
 --   `failing_since` is the time since which the mapping that has failed longest fails. The value is null if no enabled
 --     mapping fails.
 --   `failing_result` is the result of the mapping that has failed longest.
---   `measured_at` and the columns after it are the last measurement of the queue. These columns are null if the queue
+--   `measured_at` and the gauges after it are the last measurement of the queue. These columns are null if the queue
 --     was never measured.
+--   `expires_at` is when the retention of the first message will be over, by the last measurement, and null for an
+--     empty queue. The retention counts from the sending, also of dead letters.
 -- Reads one waiting delivery of each paused endpoint. Uses the indexes queues_arn_key, queues_dead_letter_arn,
 -- measurement_pkey, metrics_forecast_pkey, metrics_window_pkey, delivery_endpoint_paused, outgoing_delivery_waits_for
 -- and event_source_mapping_queue_arn_function_arn_key.
@@ -25,7 +27,8 @@ create or replace function queue.read_verdict_facts(p_arns text[])
 returns table (n int, arn text, read_at timestamptz, fifo boolean, dead_letters boolean, noisy_groups int,
     top_group_share double precision, paused_endpoints int, retention_at timestamptz, never_catches_up boolean,
     measured_at timestamptz, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamptz, paused boolean,
-    stopped_mapping text, failing_since timestamptz, failing_result text)
+    stopped_mapping text, failing_since timestamptz, failing_result text, retention_seconds int,
+    expires_at timestamptz)
 language sql stable as $$
 with paused as materialized (
     select w.dead_letter_arn, count(*)::int as endpoints
@@ -56,7 +59,7 @@ select u.n::int, q.arn, clock_timestamp(), q.fifo,
              where p.poller_id = e.poller_id and p.alive_until > clock_timestamp() - interval '1 minute')
          else e.reason <> 'USER_INITIATED' end
      order by e.enabled, e.mapping_id limit 1),
-    e.failing_since, e.last_result
+    e.failing_since, e.last_result, q.retention_seconds, m.first_sent_at + q.retention_seconds * interval '1 second'
 from unnest(p_arns[1:200]) with ordinality u(arn, n)
 join queue.queues q on q.arn = u.arn
 left join queue.measurement m on m.queue_id = q.queue_id

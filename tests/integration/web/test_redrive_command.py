@@ -25,6 +25,8 @@ def test_redrive_asks_with_the_number(
             http.post("/v1/queues", json={"name": name}).raise_for_status()
         sent = [{"message": text} for text in ("a 1", "a 2", "b")]
         http.post("/v1/queues/asked/messages", json=sent).raise_for_status()
+        assert main(["redrive", "asked", "--endpoint", service.url]) == 1
+        assert capsys.readouterr().err == "penstock: nothing was moved: without a terminal, pass --yes\n"
         for typed, options, asked in (
             ("n\n", [], "Move 3 messages of asked to the source queues? [y/N]"),
             ("n\n", ["--text", "a"], "Move 2 messages of asked to the source queues? [y/N]"),

@@ -1,10 +1,10 @@
 """Finds what needs attention, for `penstock status`, the console, the report, the REST API and alerts.
 
 A queue needs attention because of its verdict, because it has dead letters, or because messages reach the end of the
-queue's retention. An endpoint needs attention if deliveries to it were given up, if it is paused, or if no attempt has
-succeeded for some minutes. Schedules and deliveries need attention if they are late, a schedule also if it fails, a
-mapping if its invocations fail or the service stopped it, a subscriber of an event bus if it lags, if it is stopped or
-if its target refuses events, and the database if a transaction or a snapshot is old.
+queue's retention, or soon will. An endpoint needs attention if deliveries to it were given up, if it is paused, or if
+no attempt has succeeded for some minutes. Schedules and deliveries need attention if they are late, a schedule also if
+it fails, a mapping if its invocations fail or the service stopped it, a subscriber of an event bus if it lags, if it is
+stopped or if its target refuses events, and the database if a transaction or a snapshot is old.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -21,14 +21,24 @@ from penstock.context import Context
 from penstock.delivery.warnings import hide_secrets
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.deliveries import LIST_FAILED_ENDPOINTS, FailedEndpointRow
-from penstock.postgres.statements.metrics import READ_LATE_WORK, LateWorkRow
+from penstock.postgres.statements.metrics import READ_LATE_WORK, LateWorkRow, VerdictFactsRow
 from penstock.postgres.statements.queues import READ_OVERVIEW, OverviewRow
 from penstock.verdicts import Cause, Kind, Verdict
 from penstock.verdicts.words import name_state
 
 from .metrics.views import to_utc
 from .rights import build_schedule_arn, needs
-from .verdicts import LEVELS, QUEUE_LEVELS, Level, Observed, find_level, observe, rank_badness, rate_dead_letters
+from .verdicts import (
+    LEVELS,
+    QUEUE_LEVELS,
+    Level,
+    Observed,
+    find_level,
+    find_near_loss,
+    observe,
+    rank_badness,
+    rate_dead_letters,
+)
 
 GIVEN_UP: Final = "given_up"
 PAUSED: Final = "endpoint_paused"
@@ -71,8 +81,7 @@ MAX_COUNTED: Final = 10_000
 """At most this many given-up deliveries are counted, the newest first, and as many late schedules and deliveries."""
 HEALTHY: Final = frozenset({Kind.OK, Kind.IDLE})
 MAX_QUEUES: Final = 200
-"""At most this many queues receive a verdict: the queues with the most messages, the oldest messages, dead letters, and
-failing mappings."""
+"""At most this many queues receive a verdict: those with most messages, an early expiry, dead letters or failures."""
 HOUR: Final = timedelta(hours=1)
 CONSOLE: Final = "/console"
 PAGES_OF_CAUSES: Final[dict[Cause, str]] = {
@@ -112,11 +121,12 @@ class Concern(Struct):
     cause.
 
     A queue's `number` counts messages that can be received, dead letters, or messages that expired in the last 15
-    minutes. An endpoint's `number` counts given-up deliveries that are kept or tried again, waiting deliveries or
-    deliveries that are being retried. Other numbers count late schedules or deliveries, failures in a row, failed
-    invocations of a mapping, events that wait, or transactions. `since` is null if the beginning is unknown.
-    `since_or_before` means that the concern began at that time or earlier. `text` is the reason. `page` is the path of
-    the console's page where a user can look at the concern and mend it.
+    minutes, which is 0 before the first one expires. An endpoint's `number` counts given-up deliveries that are kept or
+    tried again, waiting deliveries or deliveries that are being retried. Other numbers count late schedules or
+    deliveries, failures in a row, failed invocations of a mapping, events that wait, or transactions. `since` is null
+    if the beginning is unknown. `since_or_before` means that the concern began at that time or earlier. `text` is the
+    reason. `page` is the path of the console's page where a user can look at the concern and mend it, or empty if the
+    console has no such page.
     """
 
     kind: str
@@ -224,8 +234,8 @@ def find_concerns(queues: Iterable[JudgedQueue], others: Iterable[Concern] = ())
     """
     ranked = sorted(queues, key=lambda queue: (*rank_badness(queue.seen.verdict), queue.row.name))
     found = [concern for queue in ranked for concern in describe_queue(queue)]
-    losing = [(queue.row.name or "", queue.seen.verdict) for queue in ranked if queue.seen.verdict.expired]
-    found += [describe_loss(name, verdict) for name, verdict in sorted(losing, key=lambda queue: -queue[1].expired)]
+    losses = (describe_loss(queue.row.name or "", queue.seen.verdict, queue.seen.facts) for queue in ranked)
+    found += sorted(filter(None, losses), key=lambda loss: -loss.number)
     found += others
     found = join_causes(found)
     found.sort(key=rank_harm)
@@ -308,15 +318,22 @@ def describe_dead_letters(queue: JudgedQueue) -> Concern:
     )  # fmt: skip
 
 
-def describe_loss(name: str, verdict: Verdict) -> Concern:
-    """Returns the concern about a queue whose messages expire. The concern is more severe if no consumer receives
-    messages."""
-    noun = "message" if verdict.expired == 1 else "messages"
-    text = f"{verdict.expired:,} {noun} ended in 15 minutes because their retention was over"
-    text += ", and consumers are too slow." if verdict.is_received else ", and no consumer received any."
+def describe_loss(name: str, verdict: Verdict, facts: VerdictFactsRow) -> Concern | None:
+    """Returns the concern about a queue whose messages expire, or whose first message soon will, or None. The concern
+    is more severe if no consumer receives messages.
+    """
+    since = verdict.expiring_since if verdict.expired else find_near_loss(facts)
+    if verdict.expired:
+        noun = "message" if verdict.expired == 1 else "messages"
+        text = f"{verdict.expired:,} {noun} ended in 15 minutes because their retention was over, and "
+    elif since is not None:
+        end = f"{to_utc(facts.expires_at):%Y-%m-%d %H:%M:%S} UTC"
+        text = f"The first message expires at {end}, when its retention is over, and "
+    else:
+        return None
+    text += "consumers are too slow." if verdict.is_received else "no consumer received any."
     level: Level = "warn" if verdict.is_received else "bad"
-    since = to_utc(verdict.expiring_since)
-    return Concern(EXPIRE, level, name, since, False, verdict.expired, text, queue_page(name))
+    return Concern(EXPIRE, level, name, to_utc(since), False, verdict.expired, text, queue_page(name))
 
 
 def find_page(queue: JudgedQueue) -> str:
@@ -342,10 +359,9 @@ def describe_endpoints(rows: Iterable[FailedEndpointRow]) -> Iterator[Concern]:
 
 
 def describe_endpoint(row: FailedEndpointRow) -> Iterator[Concern]:
-    """Yields the concerns about an endpoint. The concern about a user's pause is only a reminder.
-
-    If the worker gave up deliveries because of the present failure, their concern includes the failure. The concern
-    stays until a retry of these deliveries succeeds, because only a success shows that the endpoint works.
+    """Yields the concerns about an endpoint. The concern about a user's pause is only a reminder. If the worker gave up
+    deliveries because of the present failure, their concern includes the failure. The concern stays until a retry of
+    these deliveries succeeds, because only a success shows that the endpoint works.
     """
     name, page = hide_secrets(row.endpoint), f"{CONSOLE}/deliveries"
     fails = [Included(FAILS, name)] if row.fails_since is not None else []
@@ -470,8 +486,9 @@ def describe_subscriber(row: LateWorkRow) -> Concern:
     else:
         level, error = "warn", (row.error or "no cause").rstrip(".")
         text = f"The target refuses {number}: {error}."
-    bus, _, name = (row.name or "").partition("/")
-    page = f"{CONSOLE}/buses/{quote(bus, safe='')}/subscribers/{quote(name, safe='')}"
+    bus, _, name = (row.name or "").rpartition("/")
+    is_own = not bus.startswith("arn:")  # The account has no page about a bus of another account.
+    page = f"{CONSOLE}/buses/{quote(bus, safe='')}/subscribers/{quote(name, safe='')}" if is_own else ""
     return Concern(row.kind, level, row.name or "", to_utc(row.since), False, row.number, text, page)
 
 

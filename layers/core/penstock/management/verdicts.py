@@ -45,6 +45,10 @@ QUEUE_LEVELS: Final[dict[Kind, Level]] = {
 """The verdicts that need attention, and their usual levels (find_level)."""
 MANY_DEAD_LETTERS: Final = 100
 """The number of waiting dead letters from which a dead-letter queue is as severe as one that still receives them."""
+NEAR_SHARE: Final = 0.2
+"""The last part of the retention period in which the loss of a message is near."""
+MAX_NEAR: Final = timedelta(days=1)
+"""The longest time before the loss of a message in which a queue needs attention for it."""
 QUEUES_PER_PAGE: Final = 200
 Histories = Mapping[int, Sequence[Minute]]
 
@@ -253,3 +257,11 @@ def rank_badness(verdict: Verdict) -> tuple[int, int, int]:
     if level is None:
         return len(LEVELS) + ORDER[verdict.kind], -verdict.backlog, 0
     return LEVELS.index(level), -verdict.backlog, ORDER[verdict.kind]
+
+
+def find_near_loss(facts: VerdictFactsRow) -> datetime | None:
+    """Returns since when the loss of a queue's first message is near, or None if it is not near."""
+    if facts.expires_at is None or not (facts.visible or facts.in_flight or facts.delayed):
+        return None
+    near_at = facts.expires_at - min(NEAR_SHARE * timedelta(seconds=facts.retention_seconds), MAX_NEAR)
+    return near_at if near_at <= facts.read_at else None

@@ -36,7 +36,7 @@ def build_now_section(state: ReportState) -> Iterator[str]:
     yield from _not_measured(state)
     if state.shown:
         yield from _table(state)
-    yield from _list_concerns(state, "Messages that expired", sorted(state.losses, key=lambda concern: -concern.number))
+    yield from _list_concerns(state, "Messages that expire", sorted(state.losses, key=lambda concern: -concern.number))
     yield from _list_concerns(state, "Deliveries, schedules and database", state.others)
     yield from _healthy(state)
 

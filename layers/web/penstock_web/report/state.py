@@ -73,7 +73,8 @@ class Named(NamedTuple):
 class ReportState:
     """The state of all queues. `measured_at` is the time of the last measurement of any queue. `shown` contains the
     requested queue, or the worst MAX_TROUBLED queues in trouble, from the worst to the best. `losses` contains the
-    queues whose messages expire, and `others` the endpoints, schedules and transactions that need attention.
+    queues whose messages expire or soon will, and `others` the endpoints, schedules and transactions that need
+    attention.
     """
 
     read_at: datetime | None = None
@@ -125,8 +126,8 @@ def _add(state: ReportState, queues: Sequence[QueueState], *, all_shown: bool) -
         state.counts[kind] += 1
         if kind not in HEALTHY or all_shown:
             state.shown.append(queue)
-        if queue.verdict.expired:
-            state.losses.append(describe_loss(queue.name, queue.verdict))
+        if (loss := describe_loss(queue.name, queue.verdict, queue.facts)) is not None:
+            state.losses.append(loss)
         if kind in HEALTHY and len(state.healthy) < MAX_NAMES:
             state.healthy.append(Named(queue.name, kind))
     state.shown = sorted(state.shown, key=lambda queue: (*rank_badness(queue.verdict), queue.name))[:MAX_TROUBLED]

@@ -39,6 +39,10 @@ def test_a_subscriber_that_does_not_read_lags(db: Connection) -> None:
         "subscriber_stopped": ("orders/stopped", 2),
     }
     assert late(db, 60.0) == []
+    other = BUS.replace(ACCOUNT, "111122223333")
+    db.execute("update queue.event_bus set account_id = '111122223333', arn = %s", (other,))
+    assert {row.name for row in late(db)} == {f"{other}/slow", f"{other}/stopped"}
+    db.execute("update queue.event_bus set account_id = %s, arn = %s", (ACCOUNT, BUS))
     EventDeliverer().run_once(SETTINGS, db)
     assert [row.kind for row in late(db)] == ["subscriber_stopped"]
 

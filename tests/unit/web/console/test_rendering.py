@@ -341,7 +341,9 @@ def test_a_queue_whose_function_fails_names_the_mapping() -> None:
                                       Verdict(Kind.POISONED, cause=Cause.FUNCTION_FAILS)])  # fmt: skip
 def test_a_queue_has_one_colour_on_all_pages(verdict: Verdict) -> None:
     """The badge in lists and on the queue's page has the colour of "Needs attention"."""
-    facts = SimpleNamespace(dead_letters=verdict.kind is Kind.DEAD_LETTERS, failing_since=None, oldest_at=None)
+    facts = SimpleNamespace(
+        dead_letters=verdict.kind is Kind.DEAD_LETTERS, failing_since=None, oldest_at=None, expires_at=None
+    )
     seen = SimpleNamespace(kind=verdict.kind.value, verdict=verdict, facts=facts, messages=1)
     queue: Any = SimpleNamespace(row=SimpleNamespace(name="q"), seen=seen, arrived=0)
     text = templates().get_template("macros.html").module.verdict(seen)  # type: ignore[attr-defined]

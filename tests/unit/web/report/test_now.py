@@ -48,7 +48,7 @@ def facts(**known: Any) -> VerdictFactsRow:
     row = VerdictFactsRow(
         1, "arn", NOW, False, False, 0, None, 0, None, False, measured_at=NOW, visible=5, in_flight=0, delayed=0,
         oldest_at=NOW - 20 * MINUTE, paused=False, stopped_mapping=None, failing_since=None,
-        failing_result=None,
+        failing_result=None, retention_seconds=345_600, expires_at=None,
     )  # fmt: skip
     return row._replace(**known)
 
@@ -215,6 +215,12 @@ def test_late_work(row: tuple[str, str | None, int, str | None], level: str, nam
     assert found.page == f"/console{page}"
 
 
+def test_a_subscriber_of_another_accounts_bus_has_no_page() -> None:
+    name = "arn:aws:events:us-east-1:111122223333:event-bus/orders/billing"
+    found = describe_late_work(LateWorkRow("subscriber_lags", name, 2, NOW, None))
+    assert (found.name, found.page) == (name, "")
+
+
 def test_an_endpoint_leads_to_its_attempts_unless_the_url_has_a_secret() -> None:
     pages = [
         find_concerns((), describe_endpoints([FailedEndpointRow(url, 0, None, None, None, False, NOW, 1)]))[0].page
@@ -239,6 +245,33 @@ def test_the_most_severe_come_first_and_of_those_the_worst_of_each_kind() -> Non
         ("warn", "https://0.test", "fails"), ("warn", "lossy", "messages expire"), ("info", "https://1.test", "paused"),
     ]  # fmt: skip
     assert found[1].text.endswith("ended in 15 minutes because their retention was over, and no consumer received any.")
+
+
+@pytest.mark.parametrize(
+    ("retention", "left", "begins"),
+    [
+        (timedelta(minutes=1), timedelta(seconds=12), timedelta(0)),
+        (timedelta(minutes=1), timedelta(seconds=13), None),
+        (timedelta(days=14), timedelta(hours=23), timedelta(hours=1)),
+        (timedelta(days=14), timedelta(hours=25), None),
+        (timedelta(days=4), timedelta(0), timedelta(hours=19, minutes=12)),
+    ],
+)
+def test_messages_expire_soon_in_the_last_fifth_of_the_retention_or_the_last_day(
+    retention: timedelta, left: timedelta, begins: timedelta | None
+) -> None:
+    """docs/reference/verdicts.md, "What needs attention"."""
+    known = {"retention_seconds": int(retention.total_seconds()), "expires_at": NOW + left}
+    found = find_concerns([judged("waits", Verdict(Kind.OK), **known)])
+    assert [(one.kind, one.level, one.number, NOW - one.since) for one in found if one.since] == (
+        [] if begins is None else [("messages_expire", "bad", 0, begins)]
+    )
+    (received, none) = (
+        find_concerns([judged("waits", Verdict(Kind.OK, is_received=True), **known, visible=visible)])
+        for visible in (5, 0)
+    )
+    assert [one.level for one in received] == ([] if begins is None else ["warn"])
+    assert none == []
 
 
 def test_many_dead_letters_come_first_though_none_arrives() -> None:

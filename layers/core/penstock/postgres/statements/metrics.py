@@ -170,7 +170,8 @@ class VerdictFactsRow(NamedTuple):
 
     `measured_at` and the later columns are None if the service never measured the queue. `oldest_at` is also None for
     an empty queue. The metrics job forecasts `retention_at` and `never_catches_up`. `stopped_mapping` is the reason why
-    an event source mapping was stopped. `failing_since` and `failing_result` describe a failing mapping.
+    an event source mapping was stopped. `failing_since` and `failing_result` describe a failing mapping. `expires_at`
+    is when the retention of the first message is over.
     """
 
     n: int
@@ -192,6 +193,8 @@ class VerdictFactsRow(NamedTuple):
     stopped_mapping: str | None
     failing_since: datetime | None
     failing_result: str | None
+    retention_seconds: int
+    expires_at: datetime | None
 
 
 READ_VERDICT_FACTS = Statement("queue.read_verdict_facts", ("text[]",), VerdictFactsRow)

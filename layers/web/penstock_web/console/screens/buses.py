@@ -99,7 +99,7 @@ def find_worst(found: Sequence[BusDescription], concerns: Sequence[Concern] | No
         return {}
     worst = {bus.name: State("ok", "good") for bus in found if bus.subscribers}
     for concern in sorted(concerns, key=lambda one: LEVELS.index(one.level), reverse=True):
-        worst[concern.name.partition("/")[0]] = State(concern.state, concern.level)
+        worst[concern.name.rpartition("/")[0]] = State(concern.state, concern.level)
     return worst
 
 
