@@ -1,14 +1,15 @@
 -- queue.read_queue_page: returns a page of an account's queues with their last measurements.
 --   `p_search` is a part of the name, in upper or lower case. An empty text means all queues.
---   `p_sort` is trouble, name, visible, in_flight, delayed, age or created. The sort trouble begins with the queues in
---     `p_first`, in that order, and then lists the queues with the most visible messages.
---   `total` is the number of queues that match the search.
+--   `p_sort` is trouble, dead, name, visible, in_flight, delayed, age or created. The sort trouble begins with the
+--     queues in `p_first`, in that order, and then lists the queues with the most visible messages. The sort dead lists
+--     only dead-letter queues, first those in `p_first`, and then those with the most messages.
+--   `total` is the number of queues that match the search, for the sort dead of dead-letter queues.
 --   `dead_letter_name` is the queue's dead-letter queue, if it belongs to the same account and region.
 --   `source_name` is the first queue by name that uses this queue as its dead-letter queue.
 --   `sources` is the number of queues that use this queue as their dead-letter queue.
 -- Queues without a value come last, and queues with equal values are sorted by name. Reads all names once, and all
 -- measurements once unless p_sort is name or p_first fills the page. Uses the indexes
--- queues_account_id_region_name_key, queues_pkey and measurement_pkey.
+-- queues_account_id_region_name_key, queues_pkey, queues_arn_key and measurement_pkey.
 create or replace function queue.read_queue_page(
     p_account_id text, p_region text, p_search text, p_sort text, p_descending boolean,
     p_first text[], p_skip int, p_limit int)
@@ -50,6 +51,16 @@ begin
                 select * from queue.queues q
                 where q.account_id = p_account_id and q.region = p_region and q.name = p.name) x
             order by p.place);
+    elsif p_sort = 'dead' then
+        select count(*), (array_agg(d.queue_id order by array_position(p_first, d.name), d.messages desc, d.name))[
+            p_skip + 1 : p_skip + p_limit] into v_total, v_ids
+        from (
+            select q.queue_id, q.name, coalesce(m.visible + m.in_flight + m.delayed, 0) as messages
+            from queue.queues q left join queue.measurement m on m.queue_id = q.queue_id
+            where q.account_id = p_account_id and q.region = p_region and q.arn in (
+                    select x.dead_letter_arn from queue.queues x
+                    where x.dead_letter_arn is not null and x.account_id = p_account_id)
+                and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0)) d;
     elsif p_sort = 'trouble' then
         -- First the given queues, then queues with visible messages, and then the other queues by name. Most pages end
         -- before the other queues, so these pages sort only the queues with visible messages.

@@ -237,7 +237,8 @@ def read_queue(name: str, context: Context) -> Operation[ObservedQueue]:
 class WantedQueues(NamedTuple):
     """A page of a list of queues: up to `limit` queues whose names contain `search`, after the first `skip` queues.
 
-    `sort` is a column of `queue.read_queue_page`, or `trouble`, which begins with the queues in `first`.
+    `sort` is a column of `queue.read_queue_page`, or `trouble` or `dead`, which begin with the queues in `first`. The
+    sort `dead` has only dead-letter queues.
     """
 
     search: str

@@ -252,6 +252,8 @@ def test_no_page_reads_all_rows_where_an_index_can_serve(many: Connection) -> No
     page: LiteralString = "select queue.read_queue_page(%s, %s, '', %s, false, %s, 0, 50)"
     by_name = fetched(many, page, *PLACE, "name", [])
     assert (by_name["queues"] <= 300, by_name["measurement"] <= 100) == (True, True), by_name
+    dead = fetched(many, page, *PLACE, "dead", [])
+    assert (dead.get("queues", 0) <= 500, dead.get("measurement", 0) <= 200) == (True, True), dead
     first = fetched(many, page, *PLACE, "trouble", [f"queue-{n}" for n in range(100, 200)])
     assert (first["queues"] <= 500, first["measurement"] <= 200) == (True, True), first
 

@@ -59,6 +59,35 @@ def test_queues_by_search_order_and_page(sixty: Console, query: str, first: str 
     assert "of 2" in text or first is None
 
 
+def test_the_overview_names_messages_that_expire_soon(console: Console) -> None:
+    """The queue has many older messages of other queues beside it, but their retention is longer."""
+    url = console.queue("expires-soon", MessageRetentionPeriod="3600")
+    console.sqs.send_message(QueueUrl=url, MessageBody="x")
+    with psycopg.connect(console.database.dsn) as db:
+        db.execute(
+            "update queue.log l set sent_at = l.sent_at - interval '55 minutes' from queue.queues q"
+            " where q.queue_id = l.queue_id and q.name = 'expires-soon'"
+        )
+    item = r'messages expire</span>\s+<a class="name" href="/console/queues/expires-soon">'
+    wait_until(lambda: re.search(item, console.page("")) is not None)
+
+
+def test_only_dead_letter_queues_are_listed_by_trouble(console: Console) -> None:
+    """The queue with messages comes first, although its name comes last."""
+    console.poison("listed-z", "poison")
+    console.queue("listed-ordinary")
+    console.browser.post("/console/queues", name="listed-a-dead")
+    console.browser.post("/console/queues", name="listed-a", dead="listed-a-dead", receives="3")
+
+    def names() -> list[str]:
+        text = console.page("/queues?sort=dead&q=listed-")
+        assert "2 dead-letter queues with “listed-”" in " ".join(text.split())
+        return re.findall(r'scope="row"><a class="name" href="/console/queues/([^/"]+)', text)
+
+    wait_until(lambda: names() == ["listed-z-dead", "listed-a-dead"])
+    assert "No dead-letter queue has “ordinary” in its name" in console.page("/queues?sort=dead&q=ordinary")
+
+
 def test_a_poll_gets_the_live_part_alone(console: Console) -> None:
     whole = console.browser.get("/console/queues").text
     part = console.browser.get("/console/queues", **{"hx-request": "true", "hx-request-type": "partial"}).text

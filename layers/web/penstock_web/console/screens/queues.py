@@ -30,8 +30,8 @@ MAX_SEARCH_LENGTH: Final = 80
 
 
 class Wanted(NamedTuple):
-    """The URL's parameters. The first `page` is 1. The sort `trouble` begins with the queues that need attention, and
-    `dead` with the dead-letter queues that have messages."""
+    """The URL's parameters. The first `page` is 1. The sort `trouble` begins with the queues that need attention. The
+    sort `dead` shows only dead-letter queues, and begins with those that have messages."""
 
     search: str
     sort: str
@@ -65,8 +65,7 @@ class ListedQueue(NamedTuple):
 
 def read_page(wanted: Wanted, first: list[str], context: Context) -> Operation[list[ListedQueue]]:
     """Returns a page of queues. The sorts `trouble` and `dead` begin with the queues in `first`."""
-    sort = TROUBLE if wanted.sort == DEAD else wanted.sort
-    page = WantedQueues(wanted.search, sort, wanted.descending, first, count_rows_before(wanted.page), PAGE)
+    page = WantedQueues(wanted.search, wanted.sort, wanted.descending, first, count_rows_before(wanted.page), PAGE)
     return [ListedQueue(*listed) for listed in (yield from read_queue_page(page, context))]
 
 
