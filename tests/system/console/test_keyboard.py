@@ -93,7 +93,10 @@ def test_keys_of_a_queue(browser: Any, console: Service) -> None:
         page.wait_for_url(f"{queue}/failures")
         page.goto(f"{queue}/failures?by=shape")
         press(page, "d")  # A page without a current row has no group to delete.
-        press(page, "j", "d")
+        assert page.get_by_text("Nothing is selected.").is_visible()
+        press(page, "j")
+        assert not page.locator("#status").is_visible()
+        press(page, "d")
         page.get_by_role("heading", name=re.compile("Delete .* of orders-dead")).wait_for()
 
 
@@ -106,6 +109,20 @@ def test_d_asks_about_the_current_message(browser: Any, console: Service) -> Non
         press(page, "Enter")
         page.wait_for_url("**/messages?*")
         assert page.locator(".undo").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("tab", "key"), [("messages", "r"), ("messages", "e"), ("messages", "d"), ("failures", "e"), ("failures", "d")]
+)
+def test_a_key_without_a_row_or_a_selection_says_that_nothing_is_selected(
+    browser: Any, console: Service, tab: str, key: str
+) -> None:
+    with opened(browser) as page:
+        address = f"{console.url}/console/queues/orders-dead/{tab}"
+        page.goto(address)
+        press(page, key)
+        assert page.get_by_text("Nothing is selected.").is_visible()
+        assert page.url == address
 
 
 def test_u_undoes_a_deletion_on_another_page_until_the_time_is_over(browser: Any, console: Service) -> None:

@@ -80,6 +80,21 @@ def test_a_dead_letter_is_edited_and_returns_to_its_source(console: Console) -> 
     )  # fmt: skip
 
 
+def test_a_preview_shows_the_message_before_and_after_and_changes_nothing(console: Console) -> None:
+    url = console.queue("previewed")
+    console.sqs.send_message(QueueUrl=url, MessageBody='{"n":1,"zip":null}')
+    (number,) = ids(console, "previewed")
+    shown = edit(console, "previewed", number, body='{"n":1,"zip":"<12>"}', do="preview")
+    assert shown.status_code == 200
+    before, after = re.findall(r"<figure>(.*?)</figure>", shown.text, re.DOTALL)
+    assert (f"Message {number}" in before, "Edited, to previewed" in after) == (True, True)
+    assert re.findall("<mark>(.*?)</mark>", before) == ["  &#34;zip&#34;: null"]
+    assert re.findall("<mark>(.*?)</mark>", after) == ["  &#34;zip&#34;: &#34;&lt;12&gt;&#34;"]
+    assert fields(shown.text)["body"] == '{"n":1,"zip":"<12>"}'
+    assert "Send it as it is?" in edit(console, "previewed", number, body="{", do="preview").text
+    assert ids(console, "previewed") == [number]
+
+
 @pytest.mark.parametrize("body", ['{"a": "\\ud83d",\n "n": 1e400}', "line 1\r\nline 2\r", "  {} ", "</textarea>&lt;"])
 def test_an_unchanged_body_is_sent_byte_for_byte(console: Console, body: str) -> None:
     """A form turns line ends into CR LF, and pretty JSON would lose blanks and halves of surrogate pairs."""

@@ -190,15 +190,27 @@ def edit_message(name: str, message_id: int, edit: Edit, context: Context) -> Op
     Raises AccessDenied unless the caller can send to the target. Raises MessageNotFound, MessageInFlight,
     DuplicateMessage, BodyNotJson, and the errors of SendMessage. After an error, nothing has changed.
     """
+    _, entry = yield from _read_and_edit(name, message_id, edit, context)
+    (replaced,) = yield from _replace(name, entry.queue_arn, [message_id], [entry], {}, context)
+    if replaced.error is not None or replaced.id is None:
+        raise _build_error(replaced)
+    return replaced.id
+
+
+@needs("queue", "sqs:ReceiveMessage", "sqs:DeleteMessage")
+def preview_edit(name: str, message_id: int, edit: Edit, context: Context) -> Operation[ReplacedSample]:
+    """Returns the message as it is and as `edit_message` would send it. Changes nothing. Raises the errors that
+    `edit_message` raises before it calls the database."""
+    row, entry = yield from _read_and_edit(name, message_id, edit, context)
+    return _show_sample(row, entry)
+
+
+def _read_and_edit(name: str, message_id: int, edit: Edit, context: Context) -> Operation[tuple[FoundRow, SendEntry]]:
     row = yield from _read(build_queue_arn(name, context), message_id, context)
     target = edit.to or find_target(row, name, context)
     yield from authorize_queues("SendMessage", [target], context)
     arn = build_queue_arn(target, context)
-    entry = yield from compute(partial(_build_copy, row, arn, edit), len(edit.body or row.body))
-    (replaced,) = yield from _replace(name, arn, [message_id], [entry], {}, context)
-    if replaced.error is not None or replaced.id is None:
-        raise _build_error(replaced)
-    return replaced.id
+    return row, (yield from compute(partial(_build_copy, row, arn, edit), len(edit.body or row.body)))
 
 
 def find_target(row: FoundRow, name: str, context: Context) -> str:
@@ -372,8 +384,11 @@ def _replace_step(
 
 def _add_sample(result: ReplacementResult, request: Replacement, row: FoundRow, entry: SendEntry) -> None:
     if request.preview and len(result.samples) < SAMPLES:
-        target = entry.queue_arn.rpartition(":")[2]
-        result.samples.append(ReplacedSample(row.public_id, target, row.body, entry.body.decode()))
+        result.samples.append(_show_sample(row, entry))
+
+
+def _show_sample(row: FoundRow, entry: SendEntry) -> ReplacedSample:
+    return ReplacedSample(row.public_id, entry.queue_arn.rpartition(":")[2], row.body, entry.body.decode())
 
 
 def _send_copies(

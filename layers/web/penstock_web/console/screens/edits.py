@@ -12,7 +12,7 @@ from penstock.aws.fifo_name import is_fifo_name
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.errors import BodyNotJson
 from penstock.management.messages import editing
-from penstock.management.messages.editing import Edit, Replacement, ReplacementResult
+from penstock.management.messages.editing import Edit, ReplacedSample, Replacement, ReplacementResult
 from penstock.management.messages.json_edit import is_json
 from penstock.management.rights import right_of, show
 from penstock.postgres.statements.stored_messages import FoundRow
@@ -59,8 +59,8 @@ async def edit_form(name: str, message_id: str, page: CurrentPage) -> Response:
 
 @act("/console/queues/{name}/messages/{message_id}/edit", right=right_of(editing.edit_message))
 async def edit(name: str, message_id: str, page: CurrentPage) -> Response:
-    """Sends the edited copy and deletes the original. After an error, shows the form again with everything that the
-    user has written. Asks before it sends a body that was JSON and no longer is.
+    """Sends the edited copy and deletes the original, or only shows a preview. After an error, shows the form again
+    with everything that the user has written. Asks before it sends a body that was JSON and no longer is.
     """
     written = read_written(page.form)
     row = None
@@ -70,6 +70,9 @@ async def edit(name: str, message_id: str, page: CurrentPage) -> Response:
             find_change(row.body, written.body), build_attributes(written), written.to or None, written.group,
             written.dedup, page.form.get("any_text") == "yes",
         )  # fmt: skip
+        if page.form.get("do") == "preview":
+            sample = await page.run(editing.preview_edit(name, parse_id(message_id), change, page.context))
+            return await show_edit(page, name, message_id, written, row, samples=[sample])
         await page.act(editing.edit_message(name, parse_id(message_id), change, page.context))
     except AwsError as error:
         return await show_edit(page, name, message_id, written, row, error)
@@ -77,8 +80,9 @@ async def edit(name: str, message_id: str, page: CurrentPage) -> Response:
 
 
 async def show_edit(
-    page: Page, name: str, message_id: str, written: Written, row: FoundRow | None, error: AwsError | None = None
-) -> Response:
+    page: Page, name: str, message_id: str, written: Written, row: FoundRow | None, error: AwsError | None = None,
+    samples: Sequence[ReplacedSample] = (),
+) -> Response:  # fmt: skip
     """Shows the form. `row` is None if the message no longer exists. The address of the form carries the page from
     which the user came, because the form and a filter have fields of the same names.
     """
@@ -92,7 +96,7 @@ async def show_edit(
         selection=read_selection(page.query),
         fault=find_json_fault(written.body) if asks else None, most=MAX_ATTRIBUTES,
         is_indented=row is not None and indent(row.body) != row.body, fifo=is_fifo_name(written.to or name),
-        queues=await page.run(list_queue_names(page.context)),
+        queues=await page.run(list_queue_names(page.context)), samples=compare_samples(samples),
     )  # fmt: skip
 
 
@@ -157,7 +161,7 @@ async def show_replace(
         facts=await describe(name, selection, page), values=values, result=result, is_done=is_done,
         problems=find_target_problem(error, "new_to", values["new_to"]) | find_path_problem(result, values["new_path"]),
         number=number, before=before, queues=await page.run(list_queue_names(page.context)),
-        samples=compare_samples(result) if result else [], most=editing.MAX_REPLACED,
+        samples=compare_samples(result.samples) if result else [], most=editing.MAX_REPLACED,
     )  # fmt: skip
 
 
@@ -177,9 +181,11 @@ async def read_first(page: Page, name: str, selection: Selection) -> Sequence[Se
     return found.messages[:SAMPLES] if found else ()
 
 
-def compare_samples(result: ReplacementResult) -> list[tuple[editing.ReplacedSample, list[list[ComparedLine]]]]:
+def compare_samples(
+    samples: Sequence[ReplacedSample],
+) -> list[tuple[ReplacedSample, list[list[ComparedLine]]]]:
     """Returns the samples, each with the marked lines before and after."""
     return [
         (sample, mark_lines([indent(text)[:MAX_SAMPLE_LENGTH] for text in (sample.before, sample.after)]))
-        for sample in result.samples
+        for sample in samples
     ]

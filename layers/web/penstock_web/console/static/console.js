@@ -182,8 +182,20 @@
     ?? (current() ? null : [...main()?.querySelectorAll(act) ?? []].find((each) => !each.closest("[data-row]")));
   const isAnyChosen = () => document.querySelector("[data-row] input[name=id]:checked")
     || Number(document.querySelector("[data-chosen]")?.dataset.chosen ?? 0) > 0;
+  // A line at the bottom of the page says why a key does nothing. The next key removes the line.
+  const status = document.getElementById("status");
+  const isNothingChosen = (act) => {
+    if (current() || isAnyChosen()) return false;
+    const button = find(act);
+    return button ? button.closest(".chosen") !== null : document.querySelector(`[data-row] ${act}`) !== null;
+  };
+  const sayNothingChosen = () => {
+    status.textContent = "Nothing is selected. j and k choose a row, and x selects it.";
+    return true;
+  };
   // If no message is selected, an act takes the message of the current row.
   const act = (name) => {
+    if (isNothingChosen(name)) return sayNothingChosen();
     const button = find(name);
     const box = current()?.querySelector("input[name=id]");
     if (button?.form && button.form === box?.form && !isAnyChosen()) box.click();
@@ -276,6 +288,7 @@
     if (help.open || (isCommand && !event.getModifierState("AltGraph"))) return;  // Many keyboards have [ at AltGr.
     if (event.key === "Escape" && isTyping(event.target)) { event.target.blur(); main()?.focus(); return; }
     if (isTyping(event.target) && event.target.type !== "checkbox") return;
+    if (status) status.textContent = "";
     const jumps = event.timeStamp < jumpsUntil;
     jumpsUntil = 0;
     if (jumps && Object.hasOwn(pages, event.key)) {
