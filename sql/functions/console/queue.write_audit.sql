@@ -175,8 +175,10 @@ begin
 end $$;
 
 -- queue.list_audit: returns the actions and refusals in an account, the newest first. `p_before` restricts the result
--- to smaller values of `audit_id`. Null means all rows.
-create or replace function queue.list_audit(p_account_id text, p_before bigint, p_limit int)
+-- to smaller values of `audit_id`. Null means all rows. `p_action` and `p_target` restrict the result to successful
+-- actions of this name on a resource, whose ARN is `p_target`, or `p_target`, a slash and an id.
+create or replace function queue.list_audit(
+    p_account_id text, p_before bigint, p_limit int, p_action text default null, p_target text default null)
 returns table (audit_id bigint, happened_at timestamptz, interface text, actor text, key_id text, address text,
     action text, target text, details text, changes text, affected bigint, error text, repeated int)
 language sql stable as $$
@@ -184,5 +186,7 @@ select a.audit_id, a.happened_at, a.interface, a.actor, a.key_id, a.address, a.a
     a.changes::text, a.affected, a.error, a.repeated
 from queue.audit a
 where a.account_id = p_account_id and (p_before is null or a.audit_id < p_before)
+    and (p_action is null or a.action = p_action and a.error is null
+        and (a.target = p_target or starts_with(a.target, p_target || '/')))
 order by a.audit_id desc limit p_limit
 $$;

@@ -39,3 +39,6 @@ def test_redrive_asks_with_the_number(
             assert asked in output.out
             assert (output.err == "penstock: nothing was moved\n") == (typed == "n\n")
         assert len(http.get("/v1/queues/asked/messages/peek").json()) == 3
+        for wrong in (["queue", "askd"], ["redrive", "asked", "--to", "askd", "--yes"]):
+            assert main([*wrong, "--endpoint", service.url]) == 1
+            assert capsys.readouterr().err.rstrip().endswith('Did you mean "asked"?')

@@ -280,4 +280,13 @@ def store_revocation(key_id: str, _actor: Actor) -> Operation[None]:
 @needs("account", "penstock:ReadAudit")
 def read_audit(before: int | None, limit: int, context: Context) -> Operation[list[AuditRow]]:
     """Returns up to `limit` rows of the account's audit log, the newest first."""
-    return (yield from Call(LIST_AUDIT, (context.account_id, before, limit)))
+    return (yield from Call(LIST_AUDIT, (context.account_id, before, limit, None, None)))
+
+
+@needs("account", "penstock:ReadAudit")
+def find_deletion(action: str, target: str, context: Context) -> Operation[AuditRow | None]:
+    """Returns the newest row of the audit log about a deletion, or None. `action` is the action of the deletion.
+    `target` is the ARN of the resource, or the part of the ARN before a slash and a random id.
+    """
+    rows = yield from Call(LIST_AUDIT, (context.account_id, None, 1, action, target))
+    return rows[0] if rows else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Final, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from penstock import __version__
 from penstock.settings import ADDRESSES
@@ -30,6 +30,10 @@ _COMMANDS: Final = {
     "endpoint_not_found": "`penstock webhooks list` lists the endpoints.",
 }
 """Maps an error code to a hint that names a command. The REST API's own hints name a route instead."""
+
+_LISTS: Final = {"queue_not_found": "queues", "topic_not_found": "topics", "bus_not_found": "buses"}
+"""Maps an error code to the member of the list in which a similar name can be, which is also the path of the list."""
+_MAX_NAMES: Final = {"queues": "?limit=1000"}
 
 T = TypeVar("T")
 Document = dict[str, object]
@@ -149,7 +153,8 @@ class RestClient:
         query = "?" + "&".join(f"{name}={quote(value, safe='')}" for name, value in fields)
         response = self._send(method, f"{self.endpoint}/v1{path}{query if fields else ''}", data, headers)
         if response.status >= 400:
-            raise RefusedError(self._error(response.data, response.status), _code(response.data))
+            error, code = self._error(response.data, response.status), _code(response.data)
+            raise RefusedError(error + self._suggest(code, path, error), code)
         return response.data
 
     @property
@@ -178,6 +183,25 @@ class RestClient:
         if status in (401, 403) and "authorization" not in self._headers:
             parts.append("PENSTOCK_TOKEN is not set. `penstock keys create --bearer` creates a key.")
         return " ".join(part if part.endswith((".", "?")) else f"{part}." for part in parts if part)
+
+    def _suggest(self, code: str, path: str, error: str) -> str:
+        """Returns the most similar name of a resource that does not exist, as a question, or an empty text."""
+        import re
+        from difflib import get_close_matches
+
+        import msgspec
+
+        if (kind := _LISTS.get(code)) is None:
+            return ""
+        quoted = re.match("[A-Za-z ]*'([^']+)'", error)
+        name = quoted[1] if quoted else unquote(path.removeprefix(f"/{kind}/").partition("/")[0])
+        url = f"{self.endpoint}/v1/{kind}{_MAX_NAMES.get(kind, '')}"
+        response = self._send("GET", url, None, self._headers)
+        if response.status != 200:
+            return ""
+        names = [str(row["name"]) for row in msgspec.json.decode(response.data)[kind]]
+        similar = get_close_matches(name, names, 1)
+        return f' Did you mean "{similar[0]}"?' if similar else ""
 
     def _send(self, method: str, url: str, data: bytes | None, headers: dict[str, str]) -> BaseHTTPResponse:
         import urllib3

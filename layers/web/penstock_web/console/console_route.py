@@ -17,6 +17,7 @@ from penstock_web.routing.request_id import get_request_id
 
 from .forms import Form
 from .page import PAGE_KEY, Page
+from .resources import show_error
 from .responses import error_page, to_sign_in
 from .screen import find_screen
 from .sign_in import find_viewer, is_https
@@ -49,7 +50,7 @@ class ConsoleRoute(APIRoute):
             except SignInWanted:
                 return to_sign_in(page)
             except AwsError as error:
-                return error_page(page, error)
+                return await show_error(page, error)
             except Exception as error:  # noqa: BLE001 - every error gets a page
                 request_id = get_request_id(request.scope, page.context.environment)
                 _log.error("request failed", exc_info=error, extra={"request_id": request_id, "path": request.url.path})

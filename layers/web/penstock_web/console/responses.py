@@ -54,10 +54,14 @@ class NoSuchThing(AwsError):  # noqa: N818 - called as the response is
     status = 404
 
 
+def is_poll(page: Page) -> bool:
+    """Returns whether the request asks only for the page's live part."""
+    return page.request.headers.get("hx-request-type") == "partial"
+
+
 def show_page(page: Page, template: str, http_status: int = 200, **values: object) -> Response:
     """Returns a page, or only the page's live part for a poll."""
-    is_part = page.request.headers.get("hx-request-type") == "partial"
-    layout = "part.html" if is_part else "layout.html"
+    layout = "part.html" if is_poll(page) else "layout.html"
     html = render(template, {**build_frame(page), "layout": layout, **values})
     return compress_response(
         html.encode(errors="replace"), "text/html; charset=utf-8", HEADERS, page.request, http_status
@@ -132,12 +136,18 @@ def to_sign_in(page: Page) -> Response:
     return RedirectResponse(target, 303, HEADERS)
 
 
-def error_page(page: Page, error: AwsError) -> Response:
+def error_page(
+    page: Page, error: AwsError, missing: object = None, deleted: object = None, similar: str = ""
+) -> Response:
     """Returns a page that shows an error. The page has the error's HTTP status. After a form whose user may not open
-    the next page, the page also says what the form did.
+    the next page, the page also says what the form did. `missing` is a resource that does not exist, `deleted` the row
+    of its deletion in the audit log, and `similar` the name of another resource.
     """
     title = "Not done" if page.request.method == "POST" else "Not here"
-    return show_page(page, "error.html", find_status(error), title=title, error=error)
+    return show_page(
+        page, "error.html", find_status(error), title=title, error=error, missing=missing, deleted=deleted,
+        similar=similar,
+    )  # fmt: skip
 
 
 def find_status(error: AwsError | None) -> int:

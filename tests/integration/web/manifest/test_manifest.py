@@ -251,7 +251,7 @@ def test_users_are_in_the_database(
     file.write_text("users: {other: {policies: [read]}}")
     assert set(plan(penstock(*apply, "--prune", "--yes"))) == {"+ user other", "- user shop (with its keys)"}
     with psycopg.connect(dsn) as db:
-        rows = call(db, LIST_AUDIT, "000000000000", None, 100)
+        rows = call(db, LIST_AUDIT, "000000000000", None, 100, None, None)
     target = build_user_arn("000000000000", "shop")
     acts = [row.action for row in rows if (row.target, row.interface) == (target, "database") and row.actor]
     assert acts == ["penstock:EndUser", "penstock:SetUser", "penstock:SetUser"]

@@ -264,7 +264,7 @@ class AuditRow(NamedTuple):
     repeated: int
 
 
-LIST_AUDIT = Statement("queue.list_audit", ("text", "int8", "int4"), AuditRow)
+LIST_AUDIT = Statement("queue.list_audit", ("text", "int8", "int4", "text", "text"), AuditRow)
 
 
 # --- keys that sign notifications ------------------------------------------------------------------------------------

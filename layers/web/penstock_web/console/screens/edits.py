@@ -30,8 +30,8 @@ from penstock_web.console.message_form import (
 )
 from penstock_web.console.messages import ComparedLine, Seen, find, mark_lines, read_samples
 from penstock_web.console.page import CurrentPage, Page
-from penstock_web.console.resources import check_target, list_queue_names
-from penstock_web.console.responses import find_status, find_target_problem, redirect, show_page
+from penstock_web.console.resources import check_target, find_target_problems, list_queue_names
+from penstock_web.console.responses import find_status, redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.selection import (
     SAMPLES,
@@ -92,7 +92,7 @@ async def show_edit(
     return show_page(
         page, "edit.html", find_status(error), title=f"Edit message {message_id}", name=name, message_id=message_id,
         written=written, cause=cause and cause.text, asks=asks,
-        problems=find_target_problem(error, "to", written.to if row is not None else ""),
+        problems=await find_target_problems(page, error, "to", written.to if row is not None else ""),
         selection=read_selection(page.query),
         fault=find_json_fault(written.body) if asks else None, most=MAX_ATTRIBUTES,
         is_indented=row is not None and indent(row.body) != row.body, fifo=is_fifo_name(written.to or name),
@@ -159,7 +159,8 @@ async def show_replace(
     return show_page(
         page, "replace.html", find_status(error), title=f"Edit messages of {name}", name=name, selection=selection,
         facts=await describe(name, selection, page), values=values, result=result, is_done=is_done,
-        problems=find_target_problem(error, "new_to", values["new_to"]) | find_path_problem(result, values["new_path"]),
+        problems=await find_target_problems(page, error, "new_to", values["new_to"])
+        | find_path_problem(result, values["new_path"]),
         number=number, before=before, queues=await page.run(list_queue_names(page.context)),
         samples=compare_samples(result.samples) if result else [], most=editing.MAX_REPLACED,
     )  # fmt: skip

@@ -23,8 +23,8 @@ from penstock_web.console.forms import FieldProblem, Form
 from penstock_web.console.messages import to_datetime
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import plural, words
-from penstock_web.console.resources import check_target, list_queue_names
-from penstock_web.console.responses import find_status, find_target_problem, redirect, show_page
+from penstock_web.console.resources import check_target, find_target_problems, list_queue_names
+from penstock_web.console.responses import find_status, is_poll, redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.selection import (
     GROUP,
@@ -75,8 +75,8 @@ async def show_redrive(page: Page, name: str, selection: Selection, error: AwsEr
     return show_page(
         page, "redrive.html", find_status(error), title=f"Redrive {name}", name=name, moves=rows,
         done=page.query.get("done", ""), form=Form.filled(typed),
-        problems=find_problem(error, page), sources=sources, explain_sources=explain_sources, name_state=name_state,
-        name_reason=name_reason, is_stuck=sources is not None and is_stuck(sources),
+        problems=await find_problems(error, page), sources=sources, explain_sources=explain_sources,
+        name_state=name_state, name_reason=name_reason, is_stuck=sources is not None and is_stuck(sources),
         moment_of=to_datetime, describe_filter=describe_filter, progress=measure_progress, over=OVER,
         is_running=any(row.state not in OVER for row in rows), selection=selection,
         number=await count_selected(name, selection, page), canary=await read_canary(name, rows, page),
@@ -107,11 +107,11 @@ def is_stuck(sources: MoveSourcesRow) -> bool:
     return False
 
 
-def find_problem(error: AwsError | None, page: Page) -> dict[str, FieldProblem]:
+async def find_problems(error: AwsError | None, page: Page) -> dict[str, FieldProblem]:
     """Returns an error at the field of the target, if the error is about the target."""
     if isinstance(error, SourceNotKnown):
         return {"to": FieldProblem(error.message)}
-    return find_target_problem(error, "to", page.form.get("to").strip())
+    return await find_target_problems(page, error, "to", page.form.get("to").strip())
 
 
 def name_state(row: MoveTaskRow) -> tuple[str, str]:
@@ -194,10 +194,6 @@ def as_visible(selection: Selection) -> MessageFilter:
     return structs.replace(selection.wanted, states=["visible"])
 
 
-def is_poll(page: Page) -> bool:
-    return page.request.headers.get("hx-request-type") == "partial"
-
-
 @act("/console/queues/{name}/redrive", right=right_of(move_tasks.start_move_task))
 async def redrive(name: str, page: CurrentPage) -> Response:
     """Starts a move. After an error about the target, shows the form again."""
@@ -210,7 +206,7 @@ async def redrive(name: str, page: CurrentPage) -> Response:
         facts = {} if selection.ids else await describe(name, selection, page)
         await page.act(move_tasks.start_move_task(name, new, page.context, facts.get(GROUP)))
     except AwsError as error:
-        if "to" not in find_problem(error, page):
+        if "to" not in await find_problems(error, page):
             raise
         return await show_redrive(page, name, selection, error)
     return redirect(f"/console/queues/{name}/redrive?done=redriving")
