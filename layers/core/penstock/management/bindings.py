@@ -1,6 +1,6 @@
 """Binds queues, event buses and URLs to patterns of routing keys."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -19,10 +19,14 @@ from penstock.postgres.statements.sns.subscriptions import SUBSCRIPTIONS_OF_QUEU
 from penstock.sns.filter_policy import compile as filter_policy
 from penstock.sqs import handles
 
+from .buses import operations
 from .buses.operations import authorize_on, find_bus
+from .buses.types import BusDescription
 from .errors import SubscriptionNotFound
 from .events import check_routing_key
 from .rights import needs, show
+
+MAX_BUS_BINDINGS: Final = 1_000
 
 
 class NewSubscription(msgspec.Struct, forbid_unknown_fields=True):
@@ -59,6 +63,12 @@ class MadeBinding(NamedTuple):
 
     id: int
     shown: EventSubscription | None
+
+
+class DescribedBus(BusDescription, kw_only=True):
+    """An event bus with its first 1,000 bindings. `bindings` is absent if the caller may not list them."""
+
+    bindings: list[EventSubscription] | msgspec.UnsetType = msgspec.UNSET
 
 
 class BindingPage(msgspec.Struct, omit_defaults=True):
@@ -143,6 +153,20 @@ def list_bindings(pattern: str, after: int | None, limit: int, context: Context)
 def list_queue_bindings(queue: str, after: int | None, limit: int, context: Context) -> Operation[BindingPage]:
     """Lists the bindings of a queue. Raises QueueDoesNotExist."""
     return (yield from _list(None, build_queue_arn(queue, context), after, limit, context))
+
+
+@needs("operation", "events:DescribeEventBus")
+def describe_bus(name: str, context: Context) -> Operation[DescribedBus]:
+    """Returns a bus with the bindings through which it receives routed events. Raises BusNotFound."""
+    bus = yield from operations.describe_bus(name, context)
+    found = yield from show(_list_bus_bindings(bus.arn, context))
+    return DescribedBus(**msgspec.structs.asdict(bus), bindings=msgspec.UNSET if found is None else found)
+
+
+@needs("account", "penstock:ListSubscriptions")
+def _list_bus_bindings(arn: str, context: Context) -> Operation[list[EventSubscription]]:
+    rows = yield from Call(LIST_BINDINGS, (context.account_id, context.region, None, arn, None, MAX_BUS_BINDINGS))
+    return [show_binding(row) for row in rows]
 
 
 def _list(

@@ -6,7 +6,7 @@ The REST API shows them, and AWS's API writes them. A member that the file omits
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from penstock_web.local_error import LocalError
 
 from .changes import Change, Differences, Phase, Step, differences
 from .destinations import complete_target, shorten_target
-from .model import Document, ManifestBus, ManifestSubscriber
+from .model import Document, EventBinding, ManifestBus, ManifestSubscriber
 from .state import Current, Rest, read_pages
 
 if TYPE_CHECKING:
@@ -35,6 +35,14 @@ class CurrentBus(msgspec.Struct):
     retention_days: int
     description: str | None
     tags: dict[str, str]
+
+
+class CurrentBinding(msgspec.Struct):
+    """A binding of a queue or a bus in the REST API's response."""
+
+    id: int
+    pattern: str
+    filter_policy: Document | None = None
 
 
 class CurrentSubscriber(msgspec.Struct):
@@ -62,7 +70,13 @@ def read_buses(found: Current, rest: Rest, endpoint: ManifestEndpoint) -> None:
                 found.subscriber_arns[bus.name, row.name] = row.arn
                 row.target = shorten_target(row.target, found)
                 subscribers[row.name] = _read_subscriber(row)
-        found.manifest.buses[bus.name] = ManifestBus(bus.retention_days, bus.description or "", bus.tags, subscribers)
+        shown = rest.call("GET", f"/buses/{quote(bus.name, safe='')}").get("bindings", [])
+        bindings = msgspec.convert(shown, list[CurrentBinding])
+        found.bus_bindings |= {(bus.name, row.pattern): row.id for row in bindings}
+        found.manifest.buses[bus.name] = ManifestBus(
+            bus.retention_days, bus.description or "", bus.tags, subscribers,
+            [EventBinding(row.pattern, row.filter_policy) for row in bindings],
+        )  # fmt: skip
 
 
 def _read_subscriber(row: CurrentSubscriber) -> ManifestSubscriber:
@@ -90,6 +104,7 @@ def shorten_buses(buses: Mapping[str, ManifestBus], endpoint: ManifestEndpoint) 
     for bus in buses.values():
         bus.tags = bus.tags or msgspec.UNSET
         bus.description = bus.description or msgspec.UNSET
+        bus.events = bus.events or msgspec.UNSET
         for subscriber in bus.subscribers.values() if isinstance(bus.subscribers, dict) else ():
             subscriber.target = portable(subscriber.target)
             subscriber.configuration = portable(subscriber.configuration)
@@ -104,6 +119,7 @@ class BusPlanner:
     wanted: Mapping[str, ManifestBus]
     found: Current
     endpoint: ManifestEndpoint
+    rest: Rest
     prune: bool
 
     def changes(self) -> Iterator[Change]:
@@ -131,10 +147,15 @@ class BusPlanner:
     def _bus(self, name: str, wanted: ManifestBus, there: ManifestBus | None) -> Iterator[Change]:
         changed = differences(_of_bus(wanted), _of_bus(there) if there else {})
         what = f"bus {name}"
-        if there is None:
-            yield Change("+", what, [(Phase.BUSES, partial(self._create_bus, name, wanted))], changed)
-        elif changed:
-            yield Change("~", what, [(Phase.BUSES, partial(self._update_bus, name, wanted, changed))], changed)
+        act = self._create_bus if there is None else partial(self._update_bus, changed)
+        steps: list[Step] = [(Phase.BUSES, partial(act, name, wanted))]
+        if "events" in changed:
+            ids = {pattern: id_ for (bus, pattern), id_ in self.found.bus_bindings.items() if bus == name}
+            old = there.events if there is not None else msgspec.UNSET
+            bound = list_binding_steps(self.rest, {"bus": name}, old, wanted.events, ids)
+            steps += [(Phase.SUBSCRIBERS, step) for step in bound]
+        if there is None or changed:
+            yield Change("+" if there is None else "~", what, steps, changed)
 
     def _create_bus(self, name: str, wanted: ManifestBus) -> None:
         members: Document = {"Name": name}
@@ -147,7 +168,7 @@ class BusPlanner:
         made = self.endpoint.call_events("create_event_bus", f"bus {name}", **members)
         self.found.bus_arns[name] = str(made["EventBusArn"])
 
-    def _update_bus(self, name: str, wanted: ManifestBus, changed: Differences) -> None:
+    def _update_bus(self, changed: Differences, name: str, wanted: ManifestBus) -> None:
         arn, what = self.found.bus_arns[name], f"bus {name}"
         members: Document = {}
         if "retention_days" in changed:
@@ -250,8 +271,33 @@ class BusPlanner:
 
 
 def _of_bus(bus: ManifestBus) -> Document:
-    values = {"retention_days": bus.retention_days, "description": bus.description, "tags": bus.tags}
+    values: Document = {"retention_days": bus.retention_days, "description": bus.description, "tags": bus.tags}
+    values["events"] = show_events(bus.events)
     return {name: value for name, value in values.items() if value is not msgspec.UNSET}
+
+
+# --- bindings of buses and queues ------------------------------------------------------------------------------------
+def show_events(events: list[EventBinding] | msgspec.UnsetType) -> object:
+    """Returns bindings in the order of their patterns."""
+    if events is msgspec.UNSET:
+        return events
+    return sorted((msgspec.to_builtins(row) for row in events), key=lambda row: row["pattern"])
+
+
+def list_binding_steps(
+    rest: Rest, target: Document, there: list[EventBinding] | msgspec.UnsetType,
+    wanted: list[EventBinding] | msgspec.UnsetType, ids: Mapping[str, int],
+) -> Iterator[Callable[[], object]]:  # fmt: skip
+    """Yields the requests that change the bindings of a queue or a bus. `target` names it as the REST API does, and
+    `ids` has the ids of its bindings by pattern.
+    """
+    old, new = ({row.pattern: row.filter for row in rows or ()} for rows in (there, wanted))
+    for pattern in old.keys() | new.keys():
+        path = f"/events/{quote(pattern, safe='')}/subscriptions"
+        if pattern in old and (pattern not in new or old[pattern] != new[pattern]):
+            yield partial(rest.call, "DELETE", f"{path}/{ids[pattern]}")
+        if pattern in new and (pattern not in old or old[pattern] != new[pattern]):
+            yield partial(rest.call, "POST", path, {**target, "filter_policy": new[pattern]})
 
 
 def _covers(wanted: object, current: object) -> bool:

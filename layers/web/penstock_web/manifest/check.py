@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
@@ -49,6 +49,7 @@ from .destinations import SHORT, check_connection
 from .model import (
     DeadLetterTarget,
     Document,
+    EventBinding,
     Manifest,
     ManifestApiDestination,
     ManifestBus,
@@ -161,12 +162,16 @@ def _check_queue(checker: Checker, place: Place, name: str, queue: ManifestQueue
     checker.check_each((*place, "attributes"), attributes, check_attributes)
     if isinstance(queue.policy, dict):
         checker.accepts((*place, "policy"), check_attributes, {"Policy": _fill_policy(queue.policy)})
-    for number, row in enumerate(queue.events or ()):
+    _check_events(checker, place, queue.events or ())
+    for number, mapping in enumerate(queue.mappings or ()):
+        _check_mapping(checker, (*place, "mappings", str(number)), name, mapping)
+
+
+def _check_events(checker: Checker, place: Place, events: Iterable[EventBinding]) -> None:
+    for number, row in enumerate(events):
         here = (*place, "events", str(number))
         checker.accepts((*here, "pattern"), _check_pattern, row.pattern)
         checker.accepts((*here, "filter"), _check_filter, row.filter, "MessageBody")
-    for number, mapping in enumerate(queue.mappings or ()):
-        _check_mapping(checker, (*place, "mappings", str(number)), name, mapping)
 
 
 def _check_dead_letters(target: str, fifo: bool) -> None:
@@ -284,6 +289,7 @@ _is_bus_name = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,255}").fullmatch
 
 def _check_bus(checker: Checker, place: Place, bus: ManifestBus) -> None:
     checker.accepts(place, _check_bus_name, place[1])
+    _check_events(checker, place, bus.events or ())
     for name, row in bus.subscribers.items() if isinstance(bus.subscribers, dict) else ():
         here = (*place, "subscribers", name)
         checker.accepts(here, _check_bus_name, name)

@@ -28,8 +28,8 @@ class DeadLetterTarget(Struct, forbid_unknown_fields=True):
 
 
 class EventBinding(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A binding, through which a queue receives routed events. `pattern` selects routing keys, such as `orders.*`.
-    `filter` is a filter policy for event bodies.
+    """A binding, through which a queue or an event bus receives routed events. `pattern` selects routing keys, such as
+    `orders.*`. `filter` is a filter policy for event bodies.
     """
 
     pattern: str
@@ -113,12 +113,13 @@ class ManifestSubscriber(Struct, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class ManifestBus(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """An event bus, and the subscribers of this account."""
+    """An event bus, the subscribers of this account, and the bindings through which the bus receives routed events."""
 
     retention_days: Annotated[int, Meta(ge=1, le=365)] | UnsetType = UNSET
     description: str | UnsetType = UNSET
     tags: dict[str, str] | UnsetType = UNSET
     subscribers: dict[str, ManifestSubscriber] | UnsetType = UNSET
+    events: list[EventBinding] | UnsetType = UNSET
 
 
 class ManifestConnection(Struct, forbid_unknown_fields=True, omit_defaults=True):

@@ -12,7 +12,7 @@ import msgspec
 
 from penstock.sqs.attributes import EXTENSIONS
 
-from .buses import BusPlanner
+from .buses import BusPlanner, list_binding_steps, show_events
 from .changes import Change, Differences, Phase, Step, differences, text
 from .current import SCHEDULE_DEFAULTS
 from .destinations import DestinationPlanner
@@ -20,7 +20,6 @@ from .endpoint import ManifestEndpoint
 from .model import (
     DeadLetterTarget,
     Document,
-    EventBinding,
     Manifest,
     ManifestMapping,
     ManifestQueue,
@@ -54,7 +53,7 @@ class Planner:
             yield from self._mappings(name, queue, there.queues.get(name))
         destinations, connections = self.wanted.api_destinations, self.wanted.connections
         yield from DestinationPlanner(connections, destinations, self.found, self.rest, self.prune).changes()
-        yield from BusPlanner(self.wanted.buses, self.found, self.endpoint, self.prune).changes()
+        yield from BusPlanner(self.wanted.buses, self.found, self.endpoint, self.rest, self.prune).changes()
         if self.prune:
             yield from self._deletions()
 
@@ -78,7 +77,7 @@ class Planner:
                 "policy", names.filled(queue.policy) or None if queue.policy is not msgspec.UNSET else queue.policy
             ),
             **_include("tags", queue.tags),
-            **_include("events", _events(queue.events)),
+            **_include("events", show_events(queue.events)),
         }
 
     def _queue_steps(self, name: str, changed: Differences, wanted: ManifestQueue, *, new: bool) -> list[Step]:
@@ -98,7 +97,11 @@ class Planner:
             gone = sorted(_keys(changed["tags"][0]) - tags.keys())
             steps.append((Phase.QUEUES, partial(endpoint.tag_queue, name, tags, gone)))
         if "events" in changed:
-            steps.extend(self._event_steps(name, wanted.events or []))
+            there = self.found.manifest.queues.get(name)
+            ids = {pattern: id_ for (queue, pattern), id_ in self.found.bindings.items() if queue == name}
+            old = there.events if there is not None else msgspec.UNSET
+            bound = list_binding_steps(rest, {"queue_name": name}, old, wanted.events, ids)
+            steps += [(Phase.REFERENCES, step) for step in bound]
         return steps
 
     def _queue_attributes(self, changed: Differences) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
@@ -125,20 +128,6 @@ class Planner:
             elif key not in ("tags", "events"):
                 attributes[key] = str(value)
         return attributes, references, extensions
-
-    def _event_steps(self, name: str, wanted: list[EventBinding]) -> Iterator[Step]:
-        there = self.found.manifest.queues.get(name)
-        old = {row.pattern: row.filter for row in there.events or ()} if there is not None else {}
-        new = {row.pattern: row.filter for row in wanted}
-        rest = self.rest
-        for pattern in old.keys() | new.keys():
-            path = f"/events/{quote(pattern, safe='')}/subscriptions"
-            if pattern in old and (pattern not in new or old[pattern] != new[pattern]):
-                gone = f"{path}/{self.found.bindings[name, pattern]}"
-                yield Phase.REFERENCES, partial(rest.call, "DELETE", gone)
-            if pattern in new and (pattern not in old or old[pattern] != new[pattern]):
-                body = {"queue_name": name, "filter_policy": new[pattern]}
-                yield Phase.REFERENCES, partial(rest.call, "POST", path, body)
 
     # --- topics ------------------------------------------------------------------------------------------------------
     def _topic(self, name: str, wanted: ManifestTopic, there: ManifestTopic | None) -> Iterator[Change]:
@@ -304,12 +293,6 @@ def _of_mapping(row: ManifestMapping) -> Document:
 
 def _include(name: str, value: object) -> Document:
     return {} if value is msgspec.UNSET else {name: value}
-
-
-def _events(events: list[EventBinding] | msgspec.UnsetType) -> object:
-    if events is msgspec.UNSET:
-        return events
-    return sorted((msgspec.to_builtins(row) for row in events), key=lambda row: row["pattern"])
 
 
 def _allow_policy(value: object, arn: Callable[[str], str]) -> str:

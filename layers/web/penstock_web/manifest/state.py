@@ -18,9 +18,9 @@ class Rest(Protocol):
 
 @dataclass(slots=True)
 class Current:
-    """The current state. `messages` contains each queue's number of messages. `subscription_arns`, `bindings`,
-    `mapping_ids`, `bus_arns`, `subscriber_arns` and `destination_arns` contain the ids that AWS's APIs and the REST API
-    use. `bus_events` contains each bus's number of events.
+    """The current state. `messages` contains each queue's number of messages. `subscription_arns`, `bindings` of
+    queues, `mapping_ids`, `bus_arns`, `bus_bindings`, `subscriber_arns` and `destination_arns` contain the ids that
+    AWS's APIs and the REST API use. `bus_events` contains each bus's number of events.
     """
 
     manifest: Manifest = field(default_factory=Manifest)
@@ -29,6 +29,7 @@ class Current:
     bindings: dict[tuple[str, str], int] = field(default_factory=dict)
     mapping_ids: dict[tuple[str, str], str] = field(default_factory=dict)
     bus_arns: dict[str, str] = field(default_factory=dict)
+    bus_bindings: dict[tuple[str, str], int] = field(default_factory=dict)
     bus_events: dict[str, int] = field(default_factory=dict)
     subscriber_arns: dict[tuple[str, str], str] = field(default_factory=dict)
     destination_arns: dict[str, str] = field(default_factory=dict)

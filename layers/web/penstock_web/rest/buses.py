@@ -13,6 +13,8 @@ from penstock.events.errors import (
     ResourceAlreadyExistsException,
     ResourceInUseException,
 )
+from penstock.management import bindings
+from penstock.management.bindings import DescribedBus
 from penstock.management.buses import changes, events, operations
 from penstock.management.buses.types import (
     BusDescription,
@@ -74,10 +76,10 @@ async def create_bus(runner: Runner) -> Response:
     return json_response(made, 201, f"/v1/buses/{quote(made.name, safe='')}")
 
 
-@routes.get("/{bus}", right=right_of(operations.describe_bus), response=BusDescription, raises=UNKNOWN_BUS)
-async def describe_bus(bus: Bus, runner: Runner) -> BusDescription:
-    """Describe an event bus, its stored events and its rates."""
-    return await runner.run(operations.describe_bus(bus, runner.context))
+@routes.get("/{bus}", right=right_of(bindings.describe_bus), response=DescribedBus, raises=UNKNOWN_BUS)
+async def describe_bus(bus: Bus, runner: Runner) -> DescribedBus:
+    """Describe an event bus, its stored events, its rates, and the bindings through which it receives routed events."""
+    return await runner.run(bindings.describe_bus(bus, runner.context))
 
 
 @routes.patch(

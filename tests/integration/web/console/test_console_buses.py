@@ -70,6 +70,48 @@ def test_a_bus_is_created_changed_and_deleted(console: Console, bus: str) -> Non
     assert console.browser.get(f"/console/buses/{bus}").status_code == 404
 
 
+def test_a_bus_shows_its_bindings(console: Console, bus: str) -> None:
+    bound = {"bus": bus, "filter_policy": {"kind": ["<b>"]}}
+    with console.service.http() as http:
+        assert http.get(f"/v1/buses/{bus}").json()["bindings"] == []
+        made = http.post("/v1/events/orders.*/subscriptions", json=bound).json()
+        assert http.get(f"/v1/buses/{bus}").json()["bindings"] == [made]
+        shown = read(console, f"/buses/{bus}")
+        assert "1 binding Pattern of routing keys Filter Created orders.*" in shown
+        assert "<b>" not in console.page(f"/buses/{bus}").partition("<main")[2]
+        http.delete(f"/v1/events/orders.*/subscriptions/{made['id']}").raise_for_status()
+        http.delete(f"/v1/buses/{bus}").raise_for_status()
+
+
+def test_lists_begin_with_the_subscribers_in_trouble(console: Console, bus: str) -> None:
+    """The words are those of the overview. The names would put the subscribers in the other order."""
+    with console.service.http() as http:
+        for name in ("a-good", "z-stopped"):
+            wanted = {"name": name, "target": bus, "stopped": name == "z-stopped"}
+            http.post(f"/v1/buses/{bus}/subscribers", json=wanted).raise_for_status()
+    publish(console, bus, {"data": 1})
+    with psycopg.connect(console.database.dsn) as db:
+        db.execute(
+            "update queue.event_bus set retained_since = retained_since - interval '1 h' where name = %s", (bus,)
+        )
+        db.execute(
+            "update queue.event_page p set sequenced_at = p.sequenced_at - interval '2 minutes' from queue.event_bus b"
+            " where b.bus_id = p.bus_id and b.name = %s", (bus,)
+        )  # fmt: skip
+    with console.service.http() as http:
+        http.post("/v1/buses", json={"name": "a-quiet"}).raise_for_status()
+
+    def find_order(path: str, kind: str) -> list[str]:
+        return re.findall(rf'scope="row"><a class="name" href="/console/{kind}/([^"]+)"', console.page(path))
+
+    wait_until(lambda: find_order(f"/buses/{bus}", f"buses/{bus}/subscribers") == ["z-stopped", "a-good"])
+    found = find_order("/buses", "buses")
+    assert found.index(bus) < found.index("a-quiet")
+    with console.service.http() as http:  # An account has few buses.
+        for path in (f"{bus}/subscribers/a-good", f"{bus}/subscribers/z-stopped", bus, "a-quiet"):
+            http.delete(f"/v1/buses/{path}").raise_for_status()
+
+
 def test_events_are_browsed_without_an_effect(console: Console, bus: str) -> None:
     detail = {"n": 1, "text": HOSTILE}
     publish(

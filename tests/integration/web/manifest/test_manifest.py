@@ -61,6 +61,7 @@ buses:
     retention_days: 7
     description: Orders
     tags: {team: shop}
+    events: [{pattern: orders.*, filter: {kind: [book]}}, {pattern: refunds.*}]
     subscribers:
       billing:
         target: arn:aws:sqs:${region}:${account}:orders
@@ -151,7 +152,8 @@ OTHER_TARGET = {"buses": {"shop": {"subscribers": {"billing": {"target": "arn:aw
 
 def check_bus(shown: dict[str, Any]) -> None:
     """Checks the exported bus. The members of RetryPolicy that the file omits are unchanged."""
-    assert shown.keys() == {"retention_days", "description", "subscribers"}
+    assert shown.keys() == {"retention_days", "description", "subscribers", "events"}
+    assert shown["events"] == [{"pattern": "orders.*", "filter": {"kind": ["film"]}}, {"pattern": "returns.#"}]
     billing = shown["subscribers"]["billing"]
     assert (billing["stopped"], "filters" in billing, billing["type"]) == (True, False, "FIFO")
     retries = {"MaxRetryAttempts": 7, "MaxEventAgeInSeconds": 60, "RetryStrategy": "ALL"}
@@ -174,6 +176,7 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
     subscription |= {"filter": None, "raw": False}
     data["topics"]["placed"]["attributes"]["DisplayName"] = "Store"
     data["buses"]["shop"] |= {"retention_days": 3, "tags": {}}
+    data["buses"]["shop"]["events"] = [{"pattern": "orders.*", "filter": {"kind": ["film"]}}, {"pattern": "returns.#"}]
     data["buses"]["shop"]["subscribers"]["billing"] |= {
         "stopped": True, "filters": {}, "configuration": {"RetryPolicy": {"MaxEventAgeInSeconds": 60}},
     }  # fmt: skip

@@ -1,7 +1,7 @@
 """Shows, creates, changes and deletes event buses and their subscribers. Stops, resumes and replays subscribers. Shows
 stored events without an effect on subscribers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -11,6 +11,7 @@ from penstock.access.authorization import check_anywhere
 from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.events.publishing import ENVELOPE
+from penstock.management import bindings
 from penstock.management.attention import Concern
 from penstock.management.buses import changes, events, operations
 from penstock.management.buses.types import (
@@ -40,7 +41,7 @@ MAX_SHOWN_BYTES: Final = 32_768
 """The page shows this much of an event. `penstock buses events --json` shows the rest."""
 MAX_PREVIEW_LENGTH: Final = 240
 MAX_FILTER_LENGTH: Final = 4_096
-BUS: Final = right_of(operations.describe_bus, operations.list_subscribers)
+BUS: Final = right_of(bindings.describe_bus, operations.list_subscribers)
 EDIT: Final = right_of(operations.describe_bus, changes.change_bus)
 ACTS: Final = ("UpdateEventBus", "DeleteEventBus", "CreateSubscriber")
 WORDS: Final = {
@@ -81,14 +82,27 @@ class ShownEvent(NamedTuple):
 
 @screen("/console/buses", right=right_of(operations.list_buses), title="Buses", position=35)
 async def buses(page: CurrentPage) -> Response:
-    """Shows event buses by name."""
+    """Shows event buses by name. A page begins with the buses whose subscribers are in trouble."""
     after = page.query.get("after", "")
     found = await page.read(("buses", after), lambda: operations.list_buses(PAGE, after or None, page.context))
+    states = find_worst(found.buses, await read_subscriber_concerns(page))
     return show_page(
-        page, "buses.html", buses=found.buses, following=found.next, after=after, moment=parse_moment,
-        states=find_worst(found.buses, await read_subscriber_concerns(page)),
+        page, "buses.html", buses=sorted(found.buses, key=lambda row: rank_state(states.get(row.name))),
+        following=found.next, after=after, moment=parse_moment, states=states,
         may_create=page.may_ever("events:CreateEventBus"), done=page.query.get("done", ""),
     )  # fmt: skip
+
+
+def find_states(bus: str, concerns: Iterable[Concern]) -> dict[str, State]:
+    """Returns the states of a bus's subscribers that need attention, by the words of the overview."""
+    named = ((one.name.rpartition("/"), one) for one in concerns)
+    return {name: State(one.state, one.level) for (owner, _, name), one in named if owner == bus}
+
+
+def rank_state(state: State | None) -> int:
+    """Returns the sort key of a list that begins with trouble."""
+    levels: tuple[str, ...] = LEVELS
+    return levels.index(state.level) if state is not None and state.level in levels else len(levels)
 
 
 def find_worst(found: Sequence[BusDescription], concerns: Sequence[Concern] | None) -> dict[str, State]:
@@ -125,13 +139,15 @@ async def create_bus_by_form(page: CurrentPage) -> Response:
 
 @screen("/console/buses/{bus}", right=BUS)
 async def bus(bus: str, page: CurrentPage) -> Response:
-    """Shows a bus and its subscribers."""
-    shown = await page.run(operations.describe_bus(bus, page.context))
+    """Shows a bus, its bindings and its subscribers. A page begins with the subscribers in trouble."""
+    shown = await page.run(bindings.describe_bus(bus, page.context))
     after = page.query.get("after", "")
     listed = await page.run(operations.list_subscribers(bus, PAGE, after or None, page.context))
+    states = find_states(bus, await read_subscriber_concerns(page) or ())
+    listed.subscribers.sort(key=lambda row: rank_state(states.get(row.name)))
     return show_page(
         page, "bus.html", title=bus, bus=shown, listed=listed, after=after, moment=parse_moment, colors=COLORS,
-        targets=_list_targets(listed, page), done=page.query.get("done", ""),
+        states=states, targets=_list_targets(listed, page), done=page.query.get("done", ""),
         may={name: page.may(f"events:{name}", shown.arn) for name in ACTS}, reads=_may_browse(shown, page),
     )  # fmt: skip
 
