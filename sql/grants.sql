@@ -17,6 +17,14 @@ declare
     v_role text;
     v_object text;
 begin
+    -- The comment of a function shows whether applications may call it, for example in psql.
+    for v_object in
+        select f::text from queue.application_functions() f join pg_proc p on p.oid = f
+        where pg_has_role(current_user, p.proowner, 'USAGE') and obj_description(p.oid, 'pg_proc') is null
+    loop
+        execute format('comment on function %s is %L', v_object,
+            'Public: applications may call this function (docs/reference/sql.md).');
+    end loop;
     foreach v_role in array array['penstock_api', 'penstock_owner', 'penstock_reader', 'penstock_metrics'] loop
         if to_regrole(v_role) is not null then
             execute format('grant usage on schema queue to %I', v_role);

@@ -168,6 +168,14 @@ def test_the_grants_are_for_the_files(database: Database) -> None:
     assert set(FILES) < every
 
 
+def test_only_functions_for_applications_have_a_public_comment(database: Database) -> None:
+    query: LiteralString = """
+        select 'queue.' || proname from pg_proc p
+        where pronamespace = 'queue'::regnamespace and starts_with(obj_description(oid, 'pg_proc'), 'Public: ')"""
+    with psycopg.connect(database.dsn) as connection:
+        assert sorted(name for (name,) in rows(connection, query)) == FILES
+
+
 def test_the_catalogue_has_the_parameters_of_the_page(database: Database) -> None:
     with psycopg.connect(database.dsn) as connection:
         arguments = dict(rows(connection, ARGUMENTS))

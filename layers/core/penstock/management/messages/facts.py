@@ -93,8 +93,11 @@ class Facts(msgspec.Struct):
         return _list_times(number, first, self.source_again_ms)
 
 
-class Event(NamedTuple):
-    """An event. `receive` is the number of the receive in the queue `arn`. `message_id` is the id at that time."""
+class LifeFact(NamedTuple):
+    """An event in the life of a message, which `life.py` shows as a LifeEvent.
+
+    `receive` is the number of the receive in the queue `arn`. `message_id` is the id at that time.
+    """
 
     what: What
     at_ms: int | None
@@ -108,19 +111,19 @@ class Event(NamedTuple):
     is_original: bool = False
 
 
-def list_events(arn: str, facts: Facts, rows: Sequence[LifeRow], *, shows_source: bool) -> list[Event]:
+def list_events(arn: str, facts: Facts, rows: Sequence[LifeRow], *, shows_source: bool) -> list[LifeFact]:
     """Returns the events in the order of time. Events at an unknown time follow the event that precedes them."""
     source = facts.source_arn if shows_source else None
-    events: list[Event] = []
+    events: list[LifeFact] = []
     if facts.first_sent_to is None and facts.entered_by not in ("moved", "dead_lettered") and facts.sent_ms is not None:
-        events.append(Event("sent", facts.sent_ms, arn))
+        events.append(LifeFact("sent", facts.sent_ms, arn))
     known = _find_traced(rows)
     if source is not None:
         events += _list_receives(source, facts, facts.source_times, known)
     events += _list_receives(arn, facts, facts.own_times, known)
     known |= {(event.arn, event.message_id, event.receive) for event in events}
     events += [
-        Event(
+        LifeFact(
             EVENTS[row.kind], row.at_ms, row.arn, None if row.kind in MOVES else row.receive_count, row.actor,
             row.agent, row.detail, _id(row), row.source_arn, bool(row.is_original),
         )
@@ -128,14 +131,14 @@ def list_events(arn: str, facts: Facts, rows: Sequence[LifeRow], *, shows_source
         if row.kind in EVENTS
     ]  # fmt: skip
     events += [
-        Event("received", row.at_ms, row.arn, 1, message_id=_id(row), is_original=bool(row.is_original))
+        LifeFact("received", row.at_ms, row.arn, 1, message_id=_id(row), is_original=bool(row.is_original))
         for row in rows
         if row.kind == "first_received" and (row.arn, _id(row), 1) not in known
     ]
     if facts.state in ("dead_lettered", "moved"):
-        events.append(Event("dead_lettered" if facts.state == "dead_lettered" else "moved", facts.ended_ms, arn))
+        events.append(LifeFact("dead_lettered" if facts.state == "dead_lettered" else "moved", facts.ended_ms, arn))
     elif facts.state in ENDS:
-        events.append(Event(ENDS[facts.state], facts.ended_ms, arn))
+        events.append(LifeFact(ENDS[facts.state], facts.ended_ms, arn))
     return _sort(events)
 
 
@@ -216,11 +219,11 @@ def _list_times(number: int | None, first: int | None, again: list[int] | None) 
     return [first, *later, *[None] * (number - 1 - len(later))]
 
 
-def _list_receives(arn: str, facts: Facts, times: Sequence[int | None], traced: set[Receive]) -> Iterator[Event]:
+def _list_receives(arn: str, facts: Facts, times: Sequence[int | None], traced: set[Receive]) -> Iterator[LifeFact]:
     """Yields the receives whose times are known and that no trace has."""
     for number, at in enumerate(times, 1):
         if at is not None and (arn, facts.message_id, number) not in traced:
-            yield Event("received", at, arn, number, message_id=facts.message_id)
+            yield LifeFact("received", at, arn, number, message_id=facts.message_id)
 
 
 def _find_unknown_times(
@@ -248,9 +251,9 @@ def _find_unknown_receivers(arn: str, facts: Facts, number: int, rows: Sequence[
         yield f"The receivers in {name} are not known: the queue has not recorded them (attribute PenstockTrace)."
 
 
-def _sort(events: Sequence[Event]) -> list[Event]:
+def _sort(events: Sequence[LifeFact]) -> list[LifeFact]:
     """Sorts by time. An event at an unknown time stays behind the event before it in the list."""
-    keyed: list[tuple[int, int, Event]] = []
+    keyed: list[tuple[int, int, LifeFact]] = []
     last = 0
     for place, event in enumerate(events):
         last = event.at_ms if event.at_ms is not None else last

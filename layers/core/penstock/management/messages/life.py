@@ -24,7 +24,7 @@ from penstock.postgres.statements.message_life import FIND_MESSAGE, READ_MESSAGE
 from penstock.search.messages import MAX_SCANNED
 from penstock.sqs.handles import check_queue
 
-from .facts import LIVE, Event, Facts, find_unknown, list_events
+from .facts import LIVE, Facts, LifeFact, find_unknown, list_events
 from .types import LifeEvent, MessageLife, MessagePlace
 
 FIND_SECONDS: Final = 2.0
@@ -169,7 +169,7 @@ def _find_original(rows: list[LifeRow]) -> str | None:
     return next((row.detail for row in rows if row.kind == "edited_from" and not row.is_original), None)
 
 
-def _show_event(event: Event, message_id: str) -> LifeEvent:
+def _show_event(event: LifeFact, message_id: str) -> LifeEvent:
     at, name = _time(event.at_ms), _name(event.arn)
     source = None if event.source_arn is None else _name(event.source_arn)
     former = event.message_id if event.message_id != message_id else None
