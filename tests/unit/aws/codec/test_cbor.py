@@ -7,7 +7,7 @@ import struct
 import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -142,6 +142,69 @@ VALUES = nest(WRITTEN)
 @given(VALUES)
 def test_the_reader_reads_what_the_writer_writes(value: Any) -> None:
     assert decode(encode(value)) == value
+
+
+def in_endless_form(value: Any) -> bytes:
+    """Returns CBOR whose lists and maps have indefinite lengths, as the SDK for Java writes them."""
+    if isinstance(value, dict):
+        return b"\xbf" + b"".join(encode(name) + in_endless_form(member) for name, member in value.items()) + b"\xff"
+    if isinstance(value, list):
+        return b"\x9f" + b"".join(map(in_endless_form, value)) + b"\xff"
+    return encode(value)
+
+
+ENTRY_TEXTS = st.one_of(TEXTS, st.just("same"), st.binary(max_size=300))
+ENTRIES: st.SearchStrategy[Any] = st.one_of(
+    st.fixed_dictionaries({"Data": st.binary(max_size=300), "More": st.fixed_dictionaries({"Type": ENTRY_TEXTS})}),
+    st.fixed_dictionaries({"Data": ENTRY_TEXTS, "More": st.fixed_dictionaries({"Type": ENTRY_TEXTS, "Group": TEXTS})}),
+    st.fixed_dictionaries({"Data": st.integers(0, 300), "More": st.one_of(TEXTS, st.just({}))}),
+)  # fmt: skip
+
+
+@given(st.lists(ENTRIES, min_size=3, max_size=9), st.sampled_from([encode, in_endless_form]))
+@settings(max_examples=60)
+def test_lists_of_similar_maps_are_read(entries: list[Any], write: Callable[[Any], bytes]) -> None:
+    assert decode(write({"Entries": entries})) == {"Entries": entries}
+
+
+@given(st.lists(ENTRIES, min_size=3, max_size=4), st.data())
+@settings(max_examples=60)
+def test_a_damaged_list_of_similar_maps_is_read_like_single_maps(entries: list[Any], data: st.DataObject) -> None:
+    """The last map of three or four is damaged. Alone, it has the same value or the same error."""
+    last = bytearray(encode(entries[-1]))
+    last[data.draw(st.integers(0, len(last) - 1))] = data.draw(st.integers(0, 255))
+    last = last[: data.draw(st.integers(1, len(last)))]
+    before = b"".join(map(encode, entries[:-1]))
+    alone, together = read_damaged(b"\x81" + last), read_damaged(bytes([0x80 + len(entries)]) + before + last)
+    assert together == (alone if isinstance(alone, str) else [*map(repr, entries[:-1]), *alone])
+
+
+def read_damaged(body: bytes) -> list[str] | str:
+    """Returns the values of a list as text, or the text of the error."""
+    try:
+        return [*map(repr, cast("list[object]", decode(body)))]
+    except SerializationException as error:
+        return str(error)
+
+
+def test_maps_of_a_list_have_separate_values() -> None:
+    read: Any = decode(encode([{"a": {"b": str(n)}} for n in range(4)]))
+    assert [entry["a"]["b"] for entry in read] == list("0123")
+
+
+@pytest.mark.parametrize("size", [24, 255, 256, 300])
+def test_long_texts_of_similar_maps(size: int) -> None:
+    maps = [{"a%": chr(0x41 + n) * size, "b": "%s"} for n in range(25)]
+    assert decode(encode(maps)) == maps
+
+
+@given(
+    st.lists(st.fixed_dictionaries({"Id": st.text("abü%", max_size=2), "Code": st.just("c")}), min_size=20, max_size=25)
+)
+@settings(max_examples=30)
+def test_long_lists_of_similar_maps_are_written(entries: list[Any]) -> None:
+    assert decode(encode(entries)) == entries
+    assert encode(entries).endswith(b"".join(map(encode, entries)))
 
 
 def test_the_writer_omits_absent_members() -> None:

@@ -10,7 +10,10 @@ that a body only declares. Reading a value takes about 0.5 µs, so any body is r
 """
 
 import struct
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import chain
+from typing import NamedTuple, cast
 
 from penstock.errors import SerializationException
 
@@ -26,6 +29,10 @@ _LENGTHS = {24: 1, 25: 2, 26: 4, 27: 8}  # the bytes after the first byte, by it
 _FLOATS = {25: struct.Struct(">e"), 26: struct.Struct(">f"), 27: struct.Struct(">d")}
 _SIMPLE = {20: False, 21: True, 22: None, 23: None}
 _EXACT_FLOATS = 2**53  # a float below this bound has the value of its integer
+_ENDLESS = MAX_VALUES + 1
+_MAX_VARIABLES = 20
+_MANY = 20
+_BLOB, _MAP, _ENDLESS_MAP = 0x40, 0xA0, 0xBF
 _SHORT_TEXT, _LONG_TEXT = 0x60, 0x78  # texts of up to 23 bytes, which names and most values are
 
 
@@ -119,15 +126,23 @@ class _Reader:
 
     def read_list(self, info: int, depth: int) -> list[object]:
         depth = _descend(depth)
-        read = self.read
-        if info == _INDEFINITE:
-            values = []
-            while not self._at_break():
-                values.append(read(depth))
-            return values
-        length = self._read_argument(info)
-        self._count(length)
-        return [read(depth) for _ in range(length)]
+        is_endless = info == _INDEFINITE
+        length = _ENDLESS if is_endless else self._read_argument(info)
+        if not is_endless:
+            self._count(length)
+        values: list[object] = []
+        pattern: _Pattern | None = None
+        while len(values) < length and not (is_endless and self._at_break()):
+            start = self.position
+            values.append(self.read(depth))
+            if len(values) == 2:
+                pattern = _find_pattern(self._body, start, values)
+            if pattern is not None:
+                most = min(length - len(values), self._left // (pattern.values + is_endless))
+                found, self.position = pattern.read(self._body, self.position, most)
+                self._count((pattern.values + is_endless) * len(found))
+                values += found
+        return values
 
     def read_map(self, info: int, depth: int) -> dict[str, object]:
         depth = _descend(depth)
@@ -190,6 +205,128 @@ def _descend(depth: int) -> int:
     return depth + 1
 
 
+# --- similar maps of a list ------------------------------------------------------------------------------------------
+class _OtherPatternError(Exception):
+    """A map has no pattern, or another pattern."""
+
+
+class _Variable(NamedTuple):
+    """A text or a blob that differs. `before` are the bytes after the preceding variable, `base` is the first byte of
+    an empty value, and `name` is the member of the map `outer`, or of the outermost map for None."""
+
+    before: bytes
+    base: int
+    convert: Callable[[bytes], object]
+    outer: str | None
+    name: str
+
+
+class _Pattern(NamedTuple):
+    """What two maps have in common. SDKs write the entries of a batch alike, and a comparison of the bytes that do not
+    differ is faster than reading them.
+
+    `model` is a map of the pattern, `end` are the bytes after its last variable, and `values` is the number of its
+    names and values. Maps inside that have no variables are the same object in all maps.
+    """
+
+    model: dict[str, object]
+    variables: list[_Variable]
+    end: bytes
+    values: int
+
+    def read(self, body: bytes, position: int, most: int) -> tuple[list[object], int]:
+        """Reads up to `most` maps. Returns them, and the position after them. Stops before a map with another
+        pattern."""
+        found: list[object] = []
+        try:
+            while len(found) < most:
+                members, at = self.model.copy(), position
+                for before, base, convert, outer, name in self.variables:
+                    if not body.startswith(before, at):
+                        return found, position
+                    start, at = _find_bounds(body, at + len(before), base)
+                    value = convert(body[start:at])
+                    if outer is None:
+                        members[name] = value
+                    else:
+                        members[outer] = {**cast("dict[str, object]", members[outer]), name: value}
+                if not body.startswith(self.end, at):
+                    break
+                found.append(members)
+                position = at + len(self.end)
+        except (_OtherPatternError, IndexError, UnicodeDecodeError):
+            pass  # the usual reader finds the error
+        return found, position
+
+
+def _find_bounds(body: bytes, position: int, base: int) -> tuple[int, int]:
+    """Returns the positions of the first byte of a text or blob, and of the byte after it."""
+    length = body[position] - base
+    if length == 24:
+        return position + 2, position + 2 + body[position + 1]
+    if 0 <= length < 24:
+        return position + 1, position + 1 + length
+    if length == 25:
+        return position + 3, position + 3 + (body[position + 1] << 8 | body[position + 2])
+    raise _OtherPatternError
+
+
+class _PatternFinder:
+    """Finds the pattern of a map and another map. `position` is the position of the map in the body."""
+
+    __slots__ = ("_body", "_count", "_position", "_rest", "_variables")
+
+    def __init__(self, body: bytes, position: int) -> None:
+        self._body = body
+        self._position = self._rest = position  # no variable has the bytes from _rest to _position
+        self._count = 0
+        self._variables: list[_Variable] = []
+
+    def find(self, model: dict[str, object], other: dict[str, object]) -> _Pattern:
+        """Returns the pattern. Raises _OtherPatternError."""
+        self._pass_map(model, other, None)
+        if not 0 < len(self._variables) <= _MAX_VARIABLES:
+            raise _OtherPatternError
+        return _Pattern(model, self._variables, self._body[self._rest : self._position], self._count)
+
+    def _pass_map(self, model: dict[str, object], other: dict[str, object], outer: str | None) -> None:
+        first = self._body[self._position]
+        if first != _ENDLESS_MAP and not _MAP <= first < _MAP + 24:
+            raise _OtherPatternError
+        self._position += 1
+        self._count += 2 * len(model)
+        for name, member in model.items():
+            _, self._position = _find_bounds(self._body, self._position, _SHORT_TEXT)
+            others = other.get(name)
+            if type(member) is bytes:
+                self._pass_text(_Variable(b"", _BLOB, bytes, outer, name), differs=True)
+            elif type(member) is str:
+                self._pass_text(_Variable(b"", _SHORT_TEXT, bytes.decode, outer, name), differs=member != others)
+            elif type(member) is dict and type(others) is dict and outer is None:
+                self._pass_map(member, others, name)
+            else:
+                raise _OtherPatternError
+        self._position += first == _ENDLESS_MAP
+
+    def _pass_text(self, variable: _Variable, *, differs: bool) -> None:
+        start = self._position
+        _, self._position = _find_bounds(self._body, start, variable.base)
+        if differs:
+            self._variables.append(variable._replace(before=self._body[self._rest : start]))
+            self._rest = self._position
+
+
+def _find_pattern(body: bytes, position: int, values: Sequence[object]) -> _Pattern | None:
+    """Returns the pattern of two values, of which the second is at the position, or None if they have no pattern."""
+    other, model = values
+    if type(model) is not dict or type(other) is not dict:
+        return None
+    try:
+        return _PatternFinder(body, position).find(model, other)
+    except _OtherPatternError:
+        return None
+
+
 # --- writing ---------------------------------------------------------------------------------------------------------
 def encode(value: object) -> bytes:
     """Returns the body for a value. Omits members that are None."""
@@ -210,12 +347,35 @@ def _write(value: object, parts: list[bytes]) -> None:
             _write(member, parts)
     elif type(value) is list:
         parts.append(_head(4, len(value)))
-        for entry in value:
-            _write(entry, parts)
+        similar = _write_similar(value) if len(value) >= _MANY else b""
+        if similar:
+            parts.append(similar)
+        else:
+            for entry in value:
+                _write(entry, parts)
     elif type(value) is bytes:
         parts += (_head(2, len(value)), value)
     else:
         parts.append(_write_scalar(value))
+
+
+def _write_similar(values: list[object]) -> bytes:
+    """Returns the values if they are maps that have the same members and ASCII texts of the same lengths. Otherwise
+    returns no bytes. The results of a hundred events are such maps."""
+    maps = [value for value in values if type(value) is dict]
+    names = list(maps[0]) if maps else []
+    if len(maps) < len(values) or [*map(list, maps)].count(names) < len(maps) or not 0 < len(names) < 24:
+        return b""
+    form = _head(5, len(names))
+    columns = [*zip(*map(dict.values, maps), strict=True)]
+    for name, column in zip(names, columns, strict=True):
+        if {*map(type, column)} != {str} or len({*map(len, column)}) > 1 or not "".join(column).isascii():
+            return b""
+        if len(column[0]) > 255 or len(name) > 63:
+            return b""
+        form += _write_name(name).replace(b"%", b"%%") + _TEXT_HEADS[len(column[0])].replace(b"%", b"%%") + b"%s"
+    texts = form.decode("latin-1") * len(maps) % (*chain.from_iterable(zip(*columns, strict=True)),)
+    return texts.encode("latin-1")
 
 
 def _write_scalar(value: object) -> bytes:
