@@ -25,7 +25,7 @@ from penstock.gateway import RejectedRequest, decode
 from penstock.http import HttpRequest
 from penstock.settings import Settings
 
-SCALARS = {"string": str, "integer": int, "timestamp": float, "boolean": bool, "blob": str}
+SCALARS = {"string": str, "integer": int, "timestamp": float, "boolean": bool, "blob": bytes}
 ROWS = [pytest.param(action, id=action.name) for action in ACTIONS if action.service == "events"]
 # The model's pattern of a header's value, and Penstock's pattern for the same texts, which needs no long search.
 HEADER_VALUE = (r"\t*[\x20-\x7E][\t\x20-\x7E]*", r"[ \t]*[\x20-\x7E]+([ \t]+[\x20-\x7E]+)*[ \t]*")

@@ -6,13 +6,20 @@ generator from the operating system, also after a fork.
 
 from random import getrandbits
 
-_VERSION_AND_VARIANT = ~((0xF << 76) | (0x3 << 62))
+_RANDOM = ~((0xF << 76) | (0x3 << 62)) & (1 << 128) - 1
 _VERSION_4 = (0x4 << 76) | (0x2 << 62)
 
 
 def build_message_id() -> bytes:
     """Returns a new id, which has 16 bytes."""
-    return (getrandbits(128) & _VERSION_AND_VARIANT | _VERSION_4).to_bytes(16, "big")
+    return (getrandbits(128) & _RANDOM | _VERSION_4).to_bytes(16, "big")
+
+
+def build_message_ids(count: int) -> list[bytes]:
+    """Returns new ids. For a hundred ids, this takes a third of the time of single ids."""
+    random, version = (int.from_bytes(bits.to_bytes(16, "big") * count, "big") for bits in (_RANDOM, _VERSION_4))
+    ids = (getrandbits(128 * count) & random | version).to_bytes(16 * count, "big")
+    return [ids[start : start + 16] for start in range(0, 16 * count, 16)]
 
 
 def as_text(message_id: bytes) -> str:

@@ -6,9 +6,9 @@ docs/reference/event_bus.md. Source: "Publishing events" (Amazon EventBridge Use
 https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-custom-bus.html), botocore's model `eventbridgev2`.
 """
 
-from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from itertools import repeat
 from typing import NamedTuple, TypeVar
@@ -17,7 +17,7 @@ import msgspec
 
 from penstock.aws.bus_arn import split_events_arn
 from penstock.aws.json_text import decode_typed
-from penstock.aws.message_id import as_text, build_message_id
+from penstock.aws.message_id import as_text, build_message_id, build_message_ids
 from penstock.calls import transpose
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -39,8 +39,7 @@ ENVELOPE, JSON, BINARY = "application/eventbridge+json", "application/json", "ap
 STORED_TYPES: Mapping[str, int] = {ENVELOPE: 0, JSON: 1, BINARY: 2}
 REGISTRY_TYPES = ("application/avro", "application/protobuf")
 
-AnyEntry = PutEventsRequestEntry | tuple[PutRawEventsRequestEntry, bytes]
-"""An entry of PutEvents, or an entry of PutRawEvents with its decoded Data."""
+AnyEntry = PutEventsRequestEntry | PutRawEventsRequestEntry
 EntryT = TypeVar("EntryT")
 _skip = msgspec.json.Decoder(msgspec.Raw).decode  # checks the syntax, and builds no values
 
@@ -66,8 +65,8 @@ def put_events(request: events.PutEventsRequest, context: Context) -> Operation[
     region = split_events_arn(request.event_bus_arn).region
     now = datetime.now(UTC)
 
-    def build(entry: PutEventsRequestEntry) -> BusEvent:
-        return _build_event(entry, region, now, context, by_content=by_content)
+    def build(entry: PutEventsRequestEntry, event_id: bytes) -> BusEvent:
+        return _build_event(entry, event_id, region, now, context, by_content=by_content)
 
     _check_size(sum(map(_measure_entry, request.entries)))
     return (yield from _publish(request.event_bus_arn, request.entries, build, context))
@@ -75,14 +74,10 @@ def put_events(request: events.PutEventsRequest, context: Context) -> Operation[
 
 def put_raw_events(request: events.PutRawEventsRequest, context: Context) -> Operation[events.PutEventsResult]:
     """Publishes up to 100 events and stores their bytes unchanged. Raises InvalidInputException for more than 1 MiB."""
-    entries = [(entry, b64decode(entry.data)) for entry in request.entries]
     by_content = request.deduplication_configuration is not None
-
-    def build(each: tuple[PutRawEventsRequestEntry, bytes]) -> BusEvent:
-        return _build_raw_event(*each, by_content=by_content)
-
-    _check_size(sum(_measure_raw(*each) for each in entries))
-    return (yield from _publish(request.event_bus_arn, entries, build, context))
+    build = partial(_build_raw_event, by_content=by_content)
+    _check_size(sum(map(_measure_raw, request.entries)))
+    return (yield from _publish(request.event_bus_arn, request.entries, build, context))
 
 
 def publish_all(
@@ -109,13 +104,13 @@ def build_event(entry: AnyEntry, region: str, context: Context) -> BusEvent:
 
 def _build(entry: AnyEntry, region: str, context: Context, *, by_content: bool = False) -> BusEvent:
     if isinstance(entry, PutEventsRequestEntry):
-        return _build_event(entry, region, datetime.now(UTC), context, by_content=by_content)
-    return _build_raw_event(*entry, by_content=by_content)
+        return _build_event(entry, build_message_id(), region, datetime.now(UTC), context, by_content=by_content)
+    return _build_raw_event(entry, build_message_id(), by_content=by_content)
 
 
 # --- sizes -----------------------------------------------------------------------------------------------------------
 def _measure(entry: AnyEntry) -> int:
-    return _measure_entry(entry) if isinstance(entry, PutEventsRequestEntry) else _measure_raw(*entry)
+    return _measure_entry(entry) if isinstance(entry, PutEventsRequestEntry) else _measure_raw(entry)
 
 
 def _measure_entry(entry: PutEventsRequestEntry) -> int:
@@ -125,11 +120,12 @@ def _measure_entry(entry: PutEventsRequestEntry) -> int:
     return sum(len(text.encode()) for text in texts) + (0 if entry.time is None else TIME_BYTES)
 
 
-def _measure_raw(entry: PutRawEventsRequestEntry, data: bytes) -> int:
+def _measure_raw(entry: PutRawEventsRequestEntry) -> int:
     """Returns the size of an entry of PutRawEvents."""
-    metadata = entry.metadata
-    size = sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items()) if metadata else 0
-    return len(data) + size
+    size = len(entry.data)
+    if entry.metadata:
+        size += sum(len(key.encode()) + len(value.encode()) for key, value in entry.metadata.items())
+    return size
 
 
 def _check_size(size: int) -> None:
@@ -139,7 +135,7 @@ def _check_size(size: int) -> None:
 
 # --- entries ---------------------------------------------------------------------------------------------------------
 def _build_event(
-    entry: PutEventsRequestEntry, region: str, now: datetime, context: Context, *, by_content: bool
+    entry: PutEventsRequestEntry, event_id: bytes, region: str, now: datetime, context: Context, *, by_content: bool
 ) -> BusEvent:
     """Returns the event of a PutEvents entry, in its envelope. Raises EntryError."""
     if entry.source.startswith(RESERVED_SOURCE):
@@ -147,7 +143,6 @@ def _build_event(
     detail = "{}" if entry.detail is None else entry.detail
     if not detail.lstrip(" \t\r\n").startswith("{") or not _is_json(detail):
         raise EntryError("Detail must be a JSON object.")
-    event_id = build_message_id()
     envelope = {
         "version": "0",
         "id": as_text(event_id),
@@ -177,9 +172,9 @@ def _build_event(
     )
 
 
-def _build_raw_event(entry: PutRawEventsRequestEntry, data: bytes, *, by_content: bool) -> BusEvent:
+def _build_raw_event(entry: PutRawEventsRequestEntry, event_id: bytes, *, by_content: bool) -> BusEvent:
     """Returns the event of a PutRawEvents entry. Raises EntryError."""
-    system = entry.system_metadata
+    data, system = entry.data, entry.system_metadata
     metadata = entry.metadata or {}
     _check_content(system.content_type, data)
     if metadata and len({key.lower() for key in metadata}) < len(metadata):
@@ -190,7 +185,7 @@ def _build_raw_event(entry: PutRawEventsRequestEntry, data: bytes, *, by_content
         parts = (data, *(text.encode() for pair in sorted(metadata.items()) for text in pair))
         content_hash = hash_content(system.content_type, parts)
     return BusEvent(
-        event_id=build_message_id(),
+        event_id=event_id,
         content_type=STORED_TYPES[system.content_type],
         data=data,
         metadata=msgspec.json.encode(metadata) if metadata else None,
@@ -204,11 +199,6 @@ def _build_raw_event(entry: PutRawEventsRequestEntry, data: bytes, *, by_content
 
 def _check_content(content_type: str, data: bytes) -> None:
     """Raises EntryError for a content type that cannot be published, and for data that is not of its content type."""
-    if content_type in REGISTRY_TYPES:
-        raise EntryError(f"Penstock has no schema registries, so it cannot read {content_type}. Send {BINARY} instead.")
-    if content_type not in (JSON, BINARY):
-        supported = ", ".join((JSON, *REGISTRY_TYPES, BINARY))
-        raise EntryError(f"Unsupported contentType: {content_type}. Supported types: {supported}.")
     if content_type == JSON:
         try:
             text = data.decode()
@@ -216,6 +206,11 @@ def _check_content(content_type: str, data: bytes) -> None:
             raise EntryError(f"Data of {JSON} must be UTF-8.") from None
         if not _is_json(text):
             raise EntryError(f"Data of {JSON} must be valid JSON.")
+    elif content_type in REGISTRY_TYPES:
+        raise EntryError(f"Penstock has no schema registries, so it cannot read {content_type}. Send {BINARY} instead.")
+    elif content_type != BINARY:
+        supported = ", ".join((JSON, *REGISTRY_TYPES, BINARY))
+        raise EntryError(f"Unsupported contentType: {content_type}. Supported types: {supported}.")
 
 
 def _is_json(text: str) -> bool:
@@ -239,20 +234,20 @@ def hash_content(content_type: str, parts: Iterable[bytes]) -> bytes:
 
 # --- storage ---------------------------------------------------------------------------------------------------------
 def _publish(
-    arn: str, entries: Sequence[EntryT], build: Callable[[EntryT], BusEvent], context: Context
+    arn: str, entries: Sequence[EntryT], build: Callable[[EntryT, bytes], BusEvent], context: Context
 ) -> Operation[events.PutEventsResult]:
     """Stores the valid entries. Returns the results in the order of the entries. Raises ResourceNotFoundException."""
     stored.check_region(arn, context)
-    built = [_try(build, entry) for entry in entries]
+    built = [_try(build, *each) for each in zip(entries, build_message_ids(len(entries)), strict=True)]
     valid = [event for event in built if isinstance(event, BusEvent)]
     found = iter((yield from _store(arn, valid, context)))
     results = [_describe(next(found)) if isinstance(event, BusEvent) else _refuse(event) for event in built]
     return events.PutEventsResult(failed_entry_count=len(built) - len(valid), entries=results)
 
 
-def _try(build: Callable[[EntryT], BusEvent], entry: EntryT) -> BusEvent | EntryError:
+def _try(build: Callable[[EntryT, bytes], BusEvent], entry: EntryT, event_id: bytes) -> BusEvent | EntryError:
     try:
-        return build(entry)
+        return build(entry, event_id)
     except EntryError as error:
         return error
 

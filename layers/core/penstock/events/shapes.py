@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from penstock.aws.codec.names import Blob, RestMessage, Unsupported
+from penstock.aws.codec.names import RestMessage, Unsupported
 
 # --- ARNs ------------------------------------------------------------------------------------------------------------
 _ARN = r"arn:aws(-[a-z0-9]+)*:events:[a-z][a-z0-9]*(-[a-z0-9]+)*:([0-9]{12}):"
@@ -335,7 +335,7 @@ class PutRawEventsSystemMetadata(RestMessage):
 
 
 class PutRawEventsRequestEntry(RestMessage):
-    data: Blob
+    data: bytes
     system_metadata: PutRawEventsSystemMetadata
     metadata: Annotated[dict[MetadataKey, MetadataValue], Meta(min_length=0, max_length=100)] | None = None
 

@@ -80,9 +80,9 @@ def receive(key: str, headers: Headers, body: bytes, context: Context) -> Operat
     is_json = _is_json_type(b",".join(headers.get("content-type", ())).decode("latin-1").strip())
     system = PutRawEventsSystemMetadata(JSON if is_json else BINARY)
     metadata = _read_metadata(configuration, headers)
-    entry = PutRawEventsRequestEntry(data="", system_metadata=system, metadata=metadata)
+    entry = PutRawEventsRequestEntry(body, system, metadata)
     by_content = configuration.deduplication_configuration is not None
-    (event,) = yield from publish_all(webhook.bus_arn, [(entry, body)], context, by_content=by_content)
+    (event,) = yield from publish_all(webhook.bus_arn, [entry], context, by_content=by_content)
     return ReceivedEvent(*event)
 
 

@@ -99,14 +99,14 @@ def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
     count = len(values)
     if not count:
         return kind(_EMPTY(0, 0, kind.element_oid))
+    if values[0] is None and values.count(None) == count:
+        return None
     if kind is TextArray:
         values = [value.encode() if isinstance(value, str) else value for value in values]
     first = values[0]
     nulls = 0
     # the values are often equal, such as the queue of a batch or an absent attribute
     if values.count(first) == count:
-        if first is None:
-            return None
         data = to_bytes(first)
         # An element can have a MiB, so the code copies a single element only once.
         length = _LENGTH(len(data))

@@ -37,4 +37,4 @@ def _build_entry(target: Target, text: str) -> AnyEntry:
         return PutEventsRequestEntry(parameters.source, parameters.detail_type, text)
     raw = target.event_bridge_put_raw_events_parameters
     metadata = None if raw is None else raw.metadata
-    return PutRawEventsRequestEntry("", PutRawEventsSystemMetadata(JSON), metadata), text.encode()
+    return PutRawEventsRequestEntry(text.encode(), PutRawEventsSystemMetadata(JSON), metadata)

@@ -119,11 +119,11 @@ def _decode_members(shape: Structure, value: dict[str, Any], prefix: str) -> lis
 _TOKENS: dict[type, str] = {
     str: "STRING_VALUE", int: "NUMBER_VALUE", float: "NUMBER_VALUE", bytes: "BLOB_VALUE", Timestamp: "TIMESTAMP_VALUE",
 }  # fmt: skip
-_TARGETS: dict[type, str] = {str: "a String", int: "an Integer", bool: "a Boolean"}
+_TARGETS: dict[type, str] = {str: "a String", int: "an Integer", bool: "a Boolean", bytes: "a Blob"}
 
 
 def decode_scalar(kind: type, value: Any) -> Any:
-    """Returns the value if the value is a text, number or boolean of this type. Otherwise raises
+    """Returns the value if the value is a text, number, boolean or blob of this type. Otherwise raises
     SerializationException."""
     if type(value) is kind:
         return value

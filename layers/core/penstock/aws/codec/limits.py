@@ -8,6 +8,8 @@ Source: responses quoted in public issues (aws-sdk-net 2495, SWO-GS/auto-tag 90,
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import msgspec
@@ -19,7 +21,7 @@ MAX_QUOTED_LENGTH = 512  # the most characters of a value that an error text quo
 LATEST = 253_402_300_799  # the end of the year 9999, in seconds since 1970
 
 Problems = list[str]
-Check: TypeAlias = Callable[[Any], bool]
+Check: TypeAlias = Callable[[Iterable[Any]], bool]
 
 
 def describe_problem(shown: str, path: str, reason: str) -> str:
@@ -62,35 +64,43 @@ def size_reasons(limits: Limits, size: int, of: str) -> Iterable[str]:
 # --- converted values ------------------------------------------------------------------------------------------------
 @cache
 def build_check(shape: Shape) -> Check | None:
-    """Returns a function that tests a converted value for the limits that `msgspec.convert` leaves unchecked. These are
+    """Returns a function that tests converted values for the limits that `msgspec.convert` leaves unchecked. These are
     a pattern, which the whole text must match, and the range of a time. Returns None for a shape without such limits.
+
+    The function tests all values of a member together, and equal texts once, because a request can have hundreds of
+    entries.
     """
     match shape:
         case Scalar(kind, limits):
             if limits.pattern is not None:
-                return _compile_pattern(limits.pattern)  # type: ignore[return-value]  # a match is true
-            return (lambda time: 0 <= time <= LATEST) if kind is float else None
+                fits = _compile_pattern(limits.pattern)
+                return lambda texts: all(map(fits, set(texts)))
+            return (lambda times: all(0 <= time <= LATEST for time in times)) if kind is float else None
         case List(item):
             check = build_check(item)
-            return None if check is None else lambda values: all(map(check, values))
+            return None if check is None else lambda lists: check(chain.from_iterable(lists))
         case Map(item, key_limits=limits):
             checks = build_check(Scalar(str, limits)), build_check(item)
-            return None if checks == (None, None) else lambda entries: _pass_entries(*checks, entries)
+            return None if checks == (None, None) else lambda maps: _pass_entries(*checks, maps)
         case Structure(members=members):
-            found = [(member.attribute, check) for member in members if (check := build_check(member.shape))]
-            return (lambda value: _pass_members(found, value)) if found else None
+            found = [
+                (attrgetter(member.attribute), check) for member in members if (check := build_check(member.shape))
+            ]
+            return (lambda structures: _pass_members(found, structures)) if found else None
 
 
-def _pass_entries(check_key: Check | None, check_value: Check | None, entries: dict[str, object]) -> bool:
-    return (check_key is None or all(map(check_key, entries))) and (
-        check_value is None or all(map(check_value, entries.values()))
+def _pass_entries(check_key: Check | None, check_value: Check | None, maps: Iterable[dict[str, object]]) -> bool:
+    entries = [entry for each in maps for entry in each.items()]
+    return (check_key is None or check_key(key for key, _ in entries)) and (
+        check_value is None or check_value(value for _, value in entries)
     )
 
 
-def _pass_members(checks: Sequence[tuple[str, Check]], value: object) -> bool:
-    for attribute, check in checks:
-        member = getattr(value, attribute)
-        if member is not None and not check(member):
+def _pass_members(checks: Sequence[tuple[Callable[[object], object], Check]], structures: Iterable[object]) -> bool:
+    given = list(structures)
+    for get, check in checks:
+        present = [member for member in map(get, given) if member is not None]
+        if present and not check(present):
             return False
     return True
 

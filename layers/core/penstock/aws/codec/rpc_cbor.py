@@ -1,9 +1,10 @@
 """The codec of Smithy's protocol rpc-v2-cbor. The path names the service and the operation, and the body contains the
 members in one CBOR map.
 
-A blob is a byte string, and base64 text in the types of requests and results. A timestamp has tag 1, and is a float or,
-for STS, ISO 8601 in the types. A whole number may arrive as a float. Apart from these values, a CBOR body is decoded
-like a JSON document, so both have the same errors. Source: "Smithy RPC v2 CBOR protocol"
+A blob is a byte string. In the types of requests and results, a blob is bytes or, in services that also have another
+protocol, base64 text. A timestamp has tag 1, and is a float or, for STS, ISO 8601 in the types. A whole number may
+arrive as a float. Apart from these values, a CBOR body is decoded like a JSON document, so both have the same errors.
+Source: "Smithy RPC v2 CBOR protocol"
 (https://smithy.io/2.0/additional-specs/protocols/smithy-rpc-v2.html).
 """
 
@@ -27,6 +28,7 @@ VERSION = b"rpc-v2-cbor"
 _REFUSED_HEADERS = (b"x-amz-target", b"x-amzn-target")
 
 Convert = Callable[..., object]
+_BUILT_IN = (bytes,)  # a text is not base64 of a blob
 
 
 def check_headers(headers: Mapping[bytes, bytes]) -> None:
@@ -75,10 +77,10 @@ def build_rest_decoder(request: type[msgspec.Struct]) -> Callable[[bytes], msgsp
         document = _decode_document(body)
         convert(document)
         try:
-            decoded = msgspec.convert(document, request)
+            decoded = msgspec.convert(document, request, builtin_types=_BUILT_IN)
         except msgspec.ValidationError:
             decoded = None
-        if decoded is None or (check is not None and not check(decoded)) or _may_have_nul(body, document):
+        if decoded is None or (check is not None and not check([decoded])) or _may_have_nul(body, document):
             return rest_json.decode_members(shape, lambda member: document.get(member.name))
         return decoded
 

@@ -35,8 +35,8 @@ class Timestamp(float):
 
 
 class Scalar(msgspec.Struct, frozen=True):
-    """`kind` is str, int, float, bool or object. A float is a time. `wire` is the kind of a text in CBOR, if CBOR has
-    another type for it: blob or time."""
+    """`kind` is str, bytes, int, float, bool or object. A float is a time. `wire` is the kind of a text in CBOR, if
+    CBOR has another type for it: blob or time."""
 
     kind: type
     limits: Limits = NO_LIMITS
@@ -84,6 +84,7 @@ def read_structure(message: type[msgspec.Struct]) -> Structure:
 
 _SCALARS: dict[type[inspect.Type], type] = {
     inspect.StrType: str,
+    inspect.BytesType: bytes,
     inspect.IntType: int,
     inspect.FloatType: float,
     inspect.BoolType: bool,

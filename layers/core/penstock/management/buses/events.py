@@ -17,7 +17,7 @@ from penstock.effects import Call, Operation, compute
 from penstock.events.delivery.event import FIRST_SEQUENCE_NUMBER, ContentType, Event
 from penstock.events.delivery.filters import FilterIndex, UnreadableEvent
 from penstock.events.patterns import check_filters
-from penstock.events.publishing import JSON, publish_all
+from penstock.events.publishing import JSON, AnyEntry, publish_all
 from penstock.events.shapes import (
     Filter,
     FilterConfiguration,
@@ -146,11 +146,10 @@ def _show_event(row: BrowsedRow, bus: StoredBus) -> StoredEvent:
 
 
 # --- publications ----------------------------------------------------------------------------------------------------
-Entry = PutEventsRequestEntry | tuple[PutRawEventsRequestEntry, bytes]
 _events = msgspec.json.Decoder(NewBusEvent | list[NewBusEvent])
 
 
-def read_events(body: bytes) -> list[Entry]:
+def read_events(body: bytes) -> list[AnyEntry]:
     """Returns the events of a request: one event, or an array of 1 to 100. Raises InvalidParameterValue,
     RequestEntityTooLarge."""
     decoded = decode_document(_events, body, MAX_BODY_BYTES)
@@ -161,7 +160,7 @@ def read_events(body: bytes) -> list[Entry]:
 
 
 @needs("operation", "events:PutEvents", "events:PutRawEvents")
-def publish(name: str, entries: Sequence[Entry], context: Context) -> Operation[PutEvents]:
+def publish(name: str, entries: Sequence[AnyEntry], context: Context) -> Operation[PutEvents]:
     """Publishes all events, or none if one is invalid. Events with an envelope need the right events:PutEvents, and
     others events:PutRawEvents. Raises BusNotFound, InvalidInputException."""
     bus = yield from find_bus(name, context)
@@ -170,12 +169,12 @@ def publish(name: str, entries: Sequence[Entry], context: Context) -> Operation[
     return PutEvents([PutEvent(*each) for each in (yield from publish_all(bus.arn, entries, context))])
 
 
-def _authorize_entries(arn: str, entries: Sequence[Entry], context: Context) -> Operation[None]:
+def _authorize_entries(arn: str, entries: Sequence[AnyEntry], context: Context) -> Operation[None]:
     """Raises AccessDenied unless policies allow every entry."""
     from penstock.access.event_resources import use_put_events, use_put_raw_events  # noqa: PLC0415 - only sigv4
 
     enveloped = [entry for entry in entries if isinstance(entry, PutEventsRequestEntry)]
-    raw = [entry[0] for entry in entries if isinstance(entry, tuple)]
+    raw = [entry for entry in entries if isinstance(entry, PutRawEventsRequestEntry)]
     uses = []
     if enveloped:
         uses += [("PutEvents", use) for use in use_put_events(PutEventsRequest(arn, enveloped), context)]
@@ -185,7 +184,7 @@ def _authorize_entries(arn: str, entries: Sequence[Entry], context: Context) -> 
         yield from authorize_one("events", action, use.arn, context, entries=use.entries)
 
 
-def _read_entry(number: int, event: NewBusEvent) -> Entry:
+def _read_entry(number: int, event: NewBusEvent) -> AnyEntry:
     """Raises InvalidParameterValue."""
     if isinstance(event.data, msgspec.UnsetType):
         return _read_enveloped(number, event)
@@ -194,7 +193,7 @@ def _read_entry(number: int, event: NewBusEvent) -> Entry:
     system = PutRawEventsSystemMetadata(
         content_type=JSON, event_group_id=event.group_id, deduplication_id=event.deduplication_id
     )
-    return PutRawEventsRequestEntry(data="", system_metadata=system, metadata=event.metadata or None), bytes(event.data)
+    return PutRawEventsRequestEntry(bytes(event.data), system, event.metadata or None)
 
 
 def _read_enveloped(number: int, event: NewBusEvent) -> PutEventsRequestEntry:

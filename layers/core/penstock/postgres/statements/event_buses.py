@@ -86,6 +86,7 @@ PUT_BUS_EVENTS = Statement(
     ("text", "text", "uuid[]", "int2[]", "bytea[]", "jsonb[]", "text[]", "text[]", "text[]", "text[]", "bytea[]",
      "text[]"),
     PutBusEventsRow,
+    is_prepared=True,
 )  # fmt: skip
 
 
