@@ -261,7 +261,7 @@ def test_messages_expire_soon_in_the_last_fifth_of_the_retention_or_the_last_day
     retention: timedelta, left: timedelta, begins: timedelta | None
 ) -> None:
     """docs/reference/verdicts.md, "What needs attention"."""
-    known = {"retention_seconds": int(retention.total_seconds()), "expires_at": NOW + left}
+    known: dict[str, Any] = {"retention_seconds": int(retention.total_seconds()), "expires_at": NOW + left}
     found = find_concerns([judged("waits", Verdict(Kind.OK), **known)])
     assert [(one.kind, one.level, one.number, NOW - one.since) for one in found if one.since] == (
         [] if begins is None else [("messages_expire", "bad", 0, begins)]
