@@ -32,8 +32,10 @@ REST_SECONDS = 60
 
 # Adds events of one day without publishing them: they have numbers, but no places.
 ADD = """
-insert into queue.event (number, bus_id, ingested_at, event_id, retention_class, content_type, data)
-select nextval('queue.event_block') << 10, b.bus_id, %(at)s, gen_random_uuid(), 1, 1, convert_to(%(body)s, 'UTF8')
+insert into queue.event (number, bus_id, ingested_at, event_id, retention_class, content_type, data,
+    run_events, run_bytes)
+select nextval('queue.event_block') << 10, b.bus_id, %(at)s, gen_random_uuid(), 1, 1, convert_to(%(body)s, 'UTF8'),
+    1, octet_length(%(body)s)
 from queue.event_bus b, generate_series(1, %(count)s::int) where b.arn = %(bus)s"""
 SIZES = """
 select sum(pg_table_size(c.oid))::float8, sum(pg_indexes_size(c.oid))::float8,

@@ -1766,7 +1766,8 @@ create table queue.event_webhook (
 -- The events of all buses. Each partition contains the events of one retention class and one day or week, so that the
 -- end of a retention period drops partitions. `number` is the sequence number. The publisher's transaction takes a
 -- block of 1,024 numbers when it inserts up to 1,024 events: block n has the numbers from n * 1024. A later number can
--- commit earlier: queue.sequence_events decides the order of delivery.
+-- commit earlier: queue.sequence_events decides the order of delivery. The first event of a run, which has up to 100
+-- consecutive numbers of one call, describes the run.
 create sequence queue.event_block;
 create table queue.event (
     number bigint not null,
@@ -1784,8 +1785,11 @@ create table queue.event (
     metadata jsonb,
     data bytea not null,
     passed text,                        -- the ARNs of the buses that forwarded the event; null: a publisher sent it
+    run_events int,                     -- the number of events of the run; null: the event is not the first
+    run_bytes int,                      -- the size of their data; null: the event is not the first
     primary key (number, ingested_at, retention_class)
 ) partition by range (retention_class, ingested_at);
+create index event_run on queue.event (number) where run_events is not null;
 create table queue.event_default partition of queue.event default;
 alter sequence queue.event_block owned by queue.event.number;
 

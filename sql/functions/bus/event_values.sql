@@ -72,7 +72,7 @@ create or replace function queue.find_last_event_page(p_bus_id bigint) returns b
 language plpgsql as $$
 begin
     loop
-        exit when queue.sequence_events(20000, true) = 0;
+        exit when queue.sequence_events(2000, true) = 0;
     end loop;
     return coalesce((
         select p.page from queue.event_page p where p.bus_id = p_bus_id order by p.page desc limit 1), 0);

@@ -1,7 +1,7 @@
--- queue.sequence_events: decides the order in which buses deliver events, for at most p_limit new events. Returns the
+-- queue.sequence_events: decides the order in which buses deliver events, for at most p_limit new runs. Returns the
 -- number of events that received places. Returns 0 if another call is running, so a caller that needs all committed
 -- events passes p_waits.
--- One statement reads the numbers above the watermark and in the gaps, and adds them to the buses' pages. Lower blocks
+-- One statement reads the runs above the watermark and in the gaps, and adds them to the buses' pages. Lower blocks
 -- of numbers that its snapshot does not see become gaps. One call inserts all events of a block, so a snapshot sees all
 -- or none. If a transaction stays open, its events fill their gaps when it commits,
 -- and receive places in later pages. Therefore an open transaction delays no other event, and publishers need no lock.
@@ -37,17 +37,20 @@ begin
     -- With the times as constants, PostgreSQL reads and locks only the newest partitions. The offset makes it look for
     -- the events of each gap by their numbers. Otherwise, PostgreSQL can read all events for each gap.
     execute 'select array_agg(s.number) as numbers, array_agg(s.bus_id) as buses, array_agg(s.ingested_at) as times, '
-        'array_agg(s.bytes) as sizes, '
-        'count(*) filter (where s.number > $1) as count, max(s.number) filter (where s.number > $1) as last, '
+        'array_agg(s.run_events) as counts, array_agg(s.run_bytes) as sizes, sum(s.run_events) as events, '
+        'count(*) filter (where s.number > $1) as count, '
+        'max(s.number + s.run_events - 1) filter (where s.number > $1) as last, '
         'count(*) filter (where s.number > $1 and s.number & 1023 = 0) as blocks, '
         'min(s.ingested_at) filter (where s.number > $1) as new_at, pg_current_snapshot() as snapshot from ('
-        || format('(select e.number, e.bus_id, e.ingested_at, octet_length(e.data) as bytes from queue.event e '
-            'where e.number > $1 and e.ingested_at > %L order by e.number limit $2)', v_watermark.since)
+        || format('(select e.number, e.bus_id, e.ingested_at, e.run_events, e.run_bytes from queue.event e '
+            'where e.run_events is not null and e.number > $1 and e.ingested_at > %L order by e.number limit $2)',
+            v_watermark.since)
         || case when v_gaps_since is null then '' else
             format('union all (select e.* from queue.event_gap g cross join lateral ('
-                'select e.number, e.bus_id, e.ingested_at, octet_length(e.data) from queue.event e '
-                'where e.number >= g.first_block << 10 and e.number < (g.last_block + 1) << 10 '
-                'and e.ingested_at > %L offset 0) e) order by number', v_gaps_since) end
+                'select e.number, e.bus_id, e.ingested_at, e.run_events, e.run_bytes from queue.event e '
+                'where e.run_events is not null and e.ingested_at > %L '
+                'and e.number >= g.first_block << 10 and e.number < (g.last_block + 1) << 10 offset 0) e) '
+                'order by number', v_gaps_since) end
         || ') s'
     into v_read using v_watermark.number, p_limit;
     if v_gaps_since is not null then
@@ -66,9 +69,9 @@ begin
             v_read.numbers, v_watermark.number, v_top, v_watermark.since, v_read.snapshot, v_had_xid);
     end if;
     if v_read.numbers is not null then
-        perform queue.add_event_pages(v_read.numbers, v_read.buses, v_read.times, v_read.sizes);
+        perform queue.add_event_pages(v_read.numbers, v_read.buses, v_read.times, v_read.counts, v_read.sizes);
     end if;
-    return coalesce(cardinality(v_read.numbers), 0);
+    return coalesce(v_read.events, 0);
 end $$;
 
 -- queue.note_event_gaps: stores the blocks after that of p_after, up to the block p_until, of which p_numbers has none.
@@ -146,20 +149,24 @@ begin
     insert into queue.event_watermark (number, since) values (p_number, p_at - interval '1 day');
 end $$;
 
--- queue.add_event_pages: appends events to the pages of their buses, in the order of their numbers. A page has at most
--- 200 events and about 1 MiB, or one event. A worker reads whole pages, so a page is short enough for a slice of a
--- replay. Ignores events of deleted buses.
---   `p_sizes` has the bytes of the events' data. The arrays are in the order of the numbers.
+-- queue.add_event_pages: appends the events of runs to the pages of their buses, in the order of their numbers. A page
+-- has at most 200 events and about 1 MiB, or one event. A worker reads whole pages, so a page is short enough for a
+-- slice of a replay. Ignores events of deleted buses.
+--   `p_numbers` has the first number of each run, in ascending order. `p_counts` and `p_sizes` have the number of its
+--     events and the bytes of their data. The events of a run count as equally long.
 create or replace function queue.add_event_pages(
-    p_numbers bigint[], p_buses bigint[], p_times timestamptz[], p_sizes int[])
+    p_numbers bigint[], p_buses bigint[], p_times timestamptz[], p_counts int[], p_sizes int[])
 returns void
 language plpgsql as $$
 begin
     with entry as (
-        select e.bus_id, e.number, e.ingested_at, e.bytes, (row_number() over w - 1) / 200 as part,
-            (sum(e.bytes) over w) >> 20 as size
-        from unnest(p_numbers, p_buses, p_times, p_sizes) e(number, bus_id, ingested_at, bytes)
-        window w as (partition by e.bus_id order by e.number)),
+        select r.bus_id, r.number + i as number, r.ingested_at, (row_number() over w - 1) / 200 as part,
+            r.bytes * (i + 1) / r.events - r.bytes * i / r.events as bytes,
+            (sum(r.bytes * (i + 1) / r.events - r.bytes * i / r.events) over w)::bigint >> 20 as size
+        from unnest(p_numbers, p_buses, p_times, p_counts, p_sizes::bigint[])
+            r(number, bus_id, ingested_at, events, bytes)
+        cross join lateral generate_series(0, r.events - 1) i
+        window w as (partition by r.bus_id order by r.number + i)),
     part as (
         select e.bus_id, min(e.ingested_at) as first_at, max(e.ingested_at) as last_at, sum(e.bytes) as bytes,
             array_agg(e.number order by e.number) as numbers

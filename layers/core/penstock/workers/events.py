@@ -37,7 +37,7 @@ EVENTS: Final = "events"
 MAX_RUN_SECONDS: Final = 20.0
 MAX_WAIT_SECONDS: Final = 1.0
 """The longest pause of a run while calls are open."""
-EVENTS_PER_CALL: Final = 20_000
+RUNS_PER_CALL: Final = 2_000
 BUSES_PER_CALL: Final = 20
 OUTCOMES: Final = ("sequenced", "delivered", "failed", "dropped", "unjudged")
 
@@ -87,7 +87,7 @@ class EventDeliverer:
                 is_over = monotonic() >= deadline
                 if is_over and not sending.is_open:
                     break
-                (sequenced,) = calls.call(SEQUENCE_EVENTS, [EVENTS_PER_CALL])
+                (sequenced,) = calls.call(SEQUENCE_EVENTS, [RUNS_PER_CALL])
                 (work,) = calls.call(NEXT_EVENT_WORK, [self._watcher, BUSES_PER_CALL, sending.kinds])
                 self.has_bus = work.has_bus
                 counts["sequenced"] += sequenced.events
