@@ -70,27 +70,21 @@ language plpgsql as $$
 declare
     v_problem text := case
         when jsonb_typeof(p_entry) is distinct from 'object' then 'is an object'
-        when exists (
-            select from jsonb_object_keys(p_entry) k
-            where k <> all (array['Source', 'DetailType', 'Detail', 'Resources', 'Time', 'Data', 'Metadata',
-                'SystemMetadata'])) then
+        when p_entry - array['Source', 'DetailType', 'Detail', 'Resources', 'Time', 'Data', 'Metadata',
+            'SystemMetadata'] <> '{}' then
             'has only the members Source, DetailType, Detail, Resources, Time, Data, Metadata and SystemMetadata'
         when (p_entry ? 'Data') = (p_entry ? 'Source') then 'has either Source or Data'
         when jsonb_typeof(coalesce(p_entry -> 'SystemMetadata', '{}')) <> 'object' then
             'has an object as SystemMetadata'
-        when exists (
-            select from jsonb_each(p_entry -> 'SystemMetadata') s
-            where s.key not in ('EventGroupId', 'DeduplicationId') or jsonb_typeof(s.value) <> 'string'
-                or length(s.value #>> '{}') not between 1 and 128) then
+        when (p_entry -> 'SystemMetadata') - array['EventGroupId', 'DeduplicationId'] <> '{}'
+            or jsonb_typeof(p_entry -> 'SystemMetadata' -> 'EventGroupId') <> 'string'
+            or jsonb_typeof(p_entry -> 'SystemMetadata' -> 'DeduplicationId') <> 'string'
+            or length(p_entry -> 'SystemMetadata' ->> 'EventGroupId') not between 1 and 128
+            or length(p_entry -> 'SystemMetadata' ->> 'DeduplicationId') not between 1 and 128 then
             'has an EventGroupId and a DeduplicationId of 1 to 128 characters in SystemMetadata'
         when p_entry ? 'Data' then case
             when p_entry ?| array['DetailType', 'Detail', 'Resources', 'Time'] then 'has only Data and metadata'
-            when jsonb_typeof(coalesce(p_entry -> 'Metadata', '{}')) <> 'object' then 'has an object as Metadata'
-            when exists (
-                select from jsonb_each(p_entry -> 'Metadata') m
-                where jsonb_typeof(m.value) <> 'string' or m.value = '""'
-                    or length(m.key) not between 1 and 128 or strpos(m.key, '/') > 0) then
-                'has texts as Metadata, under keys of 1 to 128 characters without /' end
+            when jsonb_typeof(coalesce(p_entry -> 'Metadata', '{}')) <> 'object' then 'has an object as Metadata' end
         when jsonb_typeof(p_entry -> 'Source') <> 'string' or length(p_entry ->> 'Source') not between 1 and 256
             or starts_with(p_entry ->> 'Source', 'aws.') then
             'has a Source of 1 to 256 characters that does not begin with aws.'
@@ -99,7 +93,14 @@ declare
         when jsonb_typeof(coalesce(p_entry -> 'Detail', '{}')) <> 'object' then 'has an object as Detail'
         when jsonb_typeof(coalesce(p_entry -> 'Resources', '[]')) <> 'array' then 'has an array as Resources'
         when p_entry ? 'Metadata' then 'has no Metadata if it has a Source' end;
+    v_time timestamptz;
 begin
+    if v_problem is null and p_entry ? 'Metadata' and exists (
+        select from jsonb_each(p_entry -> 'Metadata') m
+        where jsonb_typeof(m.value) <> 'string' or m.value = '""'
+            or length(m.key) not between 1 and 128 or strpos(m.key, '/') > 0) then
+        v_problem := 'has texts as Metadata, under keys of 1 to 128 characters without /';
+    end if;
     if v_problem is not null then
         raise exception 'entry %: an event %', p_n, v_problem using errcode = 'QU003';
     end if;
@@ -109,12 +110,17 @@ begin
         data := convert_to((p_entry -> 'Data')::text, 'UTF8');
         return;
     end if;
+    if p_entry ? 'Time' then
+        begin
+            v_time := p_entry ->> 'Time';
+        exception when invalid_datetime_format or datetime_field_overflow then
+            raise exception 'entry %: an event has a time as Time', p_n using errcode = 'QU003';
+        end;
+    end if;
     content_type := 0;
     data := convert_to(json_build_object('version', '0', 'id', id, 'detail-type', p_entry -> 'DetailType',
         'source', p_entry -> 'Source', 'account', p_account, 'time',
-        to_char(coalesce((p_entry ->> 'Time')::timestamptz, clock_timestamp()) at time zone 'utc',
-            'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'region', p_region, 'resources', coalesce(p_entry -> 'Resources', '[]'),
+        to_char(coalesce(v_time, clock_timestamp()) at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+        'region', p_region, 'resources', coalesce(p_entry -> 'Resources', '[]'),
         'detail', coalesce(p_entry -> 'Detail', '{}'))::text, 'UTF8');
-exception when invalid_datetime_format or datetime_field_overflow then
-    raise exception 'entry %: an event has a time as Time', p_n using errcode = 'QU003';
 end $$;
