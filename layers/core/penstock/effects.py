@@ -1,9 +1,10 @@
 """The effects that an operation yields.
 
 An operation is a generator. The generator yields effects, and a driver sends each effect's result back to the
-generator. Operations never use a connection, a clock or a socket, so the same code runs in a Lambda function
-(`drivers.run`), in the function that polls for mappings (`lambda_runtime.polling`) and in the container
-(`penstock_web.runtime.driver`). The container merges the effects of concurrent requests.
+generator. Operations never use a connection or a socket, and wait only with an effect, so the same code runs in a
+Lambda function (`drivers.run`), in the function that polls for mappings (`lambda_runtime.polling`) and in the container
+(`penstock_web.runtime.driver`). The container merges the effects of concurrent requests. Operations can read the clock
+of their process, for deadlines and for times such as the expiry of a key, because reading the clock blocks no driver.
 
 A driver never raises an effect's error inside the operation. The driver drops the operation and raises the error to the
 driver's caller. Therefore an operation cannot handle a failed effect, and code after a `yield` runs only if the effect

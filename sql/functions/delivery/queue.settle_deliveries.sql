@@ -10,8 +10,9 @@
 --   `paused` contains the endpoints whose pauses begin now.
 --   `failing` contains the endpoints that have now failed for two minutes.
 --   `recovered` contains the endpoints that respond again after a pause or two minutes of failures.
--- Locks notices, deliveries, subscriptions of mails and rows of queue.delivery_endpoint, each in order. Uses the
--- indexes outgoing_delivery_pkey and outgoing_delivery_notice.
+-- Locks notices, deliveries, the subscriptions of delivered and refused mails, and rows of queue.delivery_endpoint, in
+-- this order. Locks notices, subscriptions and endpoints in the order of their keys. Uses the indexes
+-- outgoing_delivery_pkey and outgoing_delivery_notice.
 -- This file also contains record_mail_refusals and record_endpoint_health.
 create or replace function queue.settle_deliveries(
     p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses int[], p_errors text[], p_delays_ms int[],

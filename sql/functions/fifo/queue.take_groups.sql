@@ -193,8 +193,8 @@ end $$;
 -- therefore begins at one of three places.
 --   Usually, a search begins at the stored time. This time is at least 0.1 seconds before the search that stored the
 --   time. After another 0.1 seconds, a search stores a new time.
---   Once a second, a late search begins at another stored time, at least 2 seconds before the last late search. A late
---   search finds the entries of transactions that were open for up to 2 seconds.
+--   Once a second, a late search begins at `late_visible_at`. This time is at least 2 seconds before the last late
+--   search, so a late search finds the entries of transactions that were open for up to 2 seconds.
 --   Seldom, a full search begins at the beginning of the index. A full search finds every entry. The next full search
 --   is due after a second if p_got_less is true, and otherwise after a minute. The interval is at least 50 times the
 --   duration of this search.

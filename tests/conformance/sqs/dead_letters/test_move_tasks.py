@@ -140,7 +140,7 @@ def test_the_rate_is_kept(sqs: Sqs) -> None:
 
 
 @pytest.mark.parametrize("deployment", ["container", "lambda"])
-def test_the_worker_of_each_door_moves(database: Database, deployment: str) -> None:
+def test_the_worker_of_each_deployment_moves(database: Database, deployment: str) -> None:
     """The worker runs in the container and in a scheduled function, on a database with real time."""
     with ExitStack() as stack, closing(Clock(database.dsn)) as clock:
         sqs = Sqs(Deployments(database, stack), clock, deployment, "json", settings={"QUEUE_MOVE_INTERVAL_MS": "20"})

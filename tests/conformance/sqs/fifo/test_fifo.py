@@ -190,8 +190,8 @@ def test_only_for_fifo_queues(sqs: Sqs, name: str) -> None:
 
 
 def test_a_changed_scope_holds_for_new_ids(sqs: Sqs) -> None:
-    """After a change to messageGroup, ids that were used at the scope queue stay known for five minutes (recorded at
-    AWS).
+    """The scope changes from queue to messageGroup. The queue knows ids from before the change for five minutes
+    (recorded at AWS).
     """
     url = sqs.create_fifo()
 

@@ -333,7 +333,7 @@ def test_the_handles_work(sqs: Sqs) -> None:
     assert sqs.counts(url) == (1, 0, 0)
 
 
-def test_the_other_door_knows_it(sqs: Sqs) -> None:
+def test_the_other_deployment_knows_it(sqs: Sqs) -> None:
     """The retry can reach another process, because the container and the functions form one service."""
     url = queue_with_messages(sqs, "a", "b")
     first = handles(sqs.poll(url, **ATTEMPT))

@@ -93,14 +93,14 @@ def by_change(db: Connection, arn: str) -> list[str]:
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("door", [peek, scan, pick, by_change], ids=lambda door: door.__name__)
+@pytest.mark.parametrize("read", [peek, scan, pick, by_change], ids=lambda read: read.__name__)
 @pytest.mark.parametrize("state", STATES)
 @BOTH
 def test_no_reader_sees_a_message_past_its_retention(
-    db: Connection, name: str, state: str, door: Callable[[Connection, str], list[str]]
+    db: Connection, name: str, state: str, read: Callable[[Connection, str], list[str]]
 ) -> None:
     arn = prepare(db, name, state)
-    assert sorted(door(db, arn)) == ["young 1", "young 2"]
+    assert sorted(read(db, arn)) == ["young 1", "young 2"]
 
 
 @pytest.mark.shared
@@ -164,11 +164,11 @@ DELETES = [by_handle, by_transaction, by_id, by_purge]
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("door", DELETES, ids=lambda door: door.__name__)
+@pytest.mark.parametrize("delete_all", DELETES, ids=lambda delete_all: delete_all.__name__)
 @pytest.mark.parametrize("state", ["leased", "slow path", "received again", "beside another"])
 @BOTH
 def test_a_message_that_is_deleted_after_its_retention_has_expired(
-    db: Connection, name: str, state: str, door: Callable[[Connection, str, list[Delivery]], None]
+    db: Connection, name: str, state: str, delete_all: Callable[[Connection, str, list[Delivery]], None]
 ) -> None:
     """The delete succeeds, because the consumer cannot detect that the message has expired."""
     arn = create(db, new_name(name), MessageRetentionPeriod="60")
@@ -181,7 +181,7 @@ def test_a_message_that_is_deleted_after_its_retention_has_expired(
         change(db, messages, 100)
     for table in ("log", "side", "fifo_message"):
         db.execute(f"update queue.{table} set sent_at = sent_at - interval '61 seconds'".encode())
-    door(db, arn, messages)
+    delete_all(db, arn, messages)
     assert seen(db, arn) == {("expired", False): number}
     maintain(db, arn)
     assert seen(db, arn) == {("expired", False): number}
@@ -222,17 +222,17 @@ RECEIVES = [by_receive, by_one_at_a_time, by_sql, by_pop, by_move]
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("door", RECEIVES, ids=lambda door: door.__name__)
+@pytest.mark.parametrize("receive_all", RECEIVES, ids=lambda receive_all: receive_all.__name__)
 @pytest.mark.parametrize("state", [state for state in STATES if state != "delayed"])
 @BOTH
 def test_no_receive_hands_out_a_message_past_its_retention(
-    db: Connection, name: str, state: str, door: Callable[[Connection, str], list[str]]
+    db: Connection, name: str, state: str, receive_all: Callable[[Connection, str], list[str]]
 ) -> None:
     """The receive deletes the expired message, and the history and the counts of the queue include the expiry."""
     arn = prepare(db, name, state)
-    if door is by_move:
+    if receive_all is by_move:
         create(db, new_name(name), RedrivePolicy=redrive(arn))
-    assert sorted(door(db, arn)) == ["young 1", "young 2"]
+    assert sorted(receive_all(db, arn)) == ["young 1", "young 2"]
     maintain(db, arn)
     assert history(db, arn)["expired"] == 1
     assert value(db, EXPIRED, [queue_id(db, arn)]) == 1

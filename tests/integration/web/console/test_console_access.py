@@ -87,9 +87,9 @@ def test_every_route_for_every_role(installation: ConsoleInstallation) -> None:
             form = {} if may else build_form("orders")  # the operation fails after the console has read the form
             response = client.get(path) if method == "GET" else client.post(path, **form)
             is_refused = response.status_code == 403 and "not authorized" in response.text
-            to_door = response.status_code == 303 and location(response).startswith("/console/sign-in")
-            assert (is_refused or to_door) is not may, (name, role, response.status_code)
-            assert to_door is (role == "nobody" and not may), (name, role)
+            is_redirected = response.status_code == 303 and location(response).startswith("/console/sign-in")
+            assert (is_refused or is_redirected) is not may, (name, role, response.status_code)
+            assert is_redirected is (role == "nobody" and not may), (name, role)
 
 
 def test_a_reader_sees_no_act_of_a_topic_and_tests_no_filter(installation: ConsoleInstallation) -> None:

@@ -1,4 +1,4 @@
-"""Tests the page of a missing resource, which names its kind, its deletion and the list of the others."""
+"""Tests the page of a missing resource, which names its kind and its deletion, and links to the list of that kind."""
 
 import re
 from typing import Any
