@@ -21,8 +21,8 @@ from penstock.effects import LONG_COMPUTATION_BYTES
 from penstock.environment import Environment
 from penstock.errors import InvalidParameterValue, RequestEntityTooLarge
 from penstock.gateway import RejectedRequest
-from penstock.management.events import read_event
 from penstock.management.messages.conversion import read_messages
+from penstock.management.routed_events import read_event
 from penstock.management.schedules.types import read_patch, read_schedule, read_schedules
 from penstock.management.transactions import read_transaction
 from penstock.settings import Settings
@@ -129,8 +129,13 @@ def event(length: int) -> str:
     ("method", "path", "reader", "body"),
     [
         ("POST", "/v1/queues/orders/messages", "penstock_web.rest.messages.read_messages", "[{}]".center),
-        ("POST", "/v1/events/a.b", "penstock.management.events.read_event", "{}".center),
-        ("POST", "/v1/events/a.b", "penstock.management.events.check_event", lambda n: f'{{"message":"{"x" * n}"}}'),
+        ("POST", "/v1/events/a.b", "penstock.management.routed_events.read_event", "{}".center),
+        (
+            "POST",
+            "/v1/events/a.b",
+            "penstock.management.routed_events.check_event",
+            lambda n: f'{{"message":"{"x" * n}"}}',
+        ),
         ("POST", "/v1/transactions", "penstock.management.transactions.read_transaction", "{}".center),
         (
             "POST",

@@ -23,8 +23,8 @@ from .buses import operations
 from .buses.operations import authorize_on, find_bus
 from .buses.types import BusDescription
 from .errors import SubscriptionNotFound
-from .events import check_routing_key
 from .rights import needs, show
+from .routed_events import check_routing_key
 
 MAX_BUS_BINDINGS: Final = 1_000
 

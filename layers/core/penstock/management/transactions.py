@@ -23,7 +23,10 @@ from penstock.sqs import handles, sql_errors
 from penstock.sqs import send as sending
 
 from .errors import StaleReceipt
-from .events import (
+from .messages.conversion import count_bytes, is_for_later, to_send_request
+from .messages.types import NewMessage
+from .rights import needs
+from .routed_events import (
     IS_UNJUDGED,
     NewEvent,
     OutgoingEvent,
@@ -33,9 +36,6 @@ from .events import (
     show_published,
     wake_receives,
 )
-from .messages.conversion import count_bytes, is_for_later, to_send_request
-from .messages.types import NewMessage
-from .rights import needs
 
 
 class Ack(msgspec.Struct, forbid_unknown_fields=True):

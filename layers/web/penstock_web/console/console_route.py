@@ -18,7 +18,7 @@ from penstock_web.routing.request_id import get_request_id
 from .forms import Form
 from .page import PAGE_KEY, Page
 from .resources import show_error
-from .responses import error_page, to_sign_in
+from .responses import error_page, redirect_to_sign_in
 from .screen import find_screen
 from .sign_in import find_viewer, is_https
 
@@ -48,7 +48,7 @@ class ConsoleRoute(APIRoute):
                     await admit(page)
                 response = await handle(request)
             except SignInWanted:
-                return to_sign_in(page)
+                return redirect_to_sign_in(page)
             except AwsError as error:
                 return await show_error(page, error)
             except Exception as error:  # noqa: BLE001 - every error gets a page

@@ -126,7 +126,7 @@ def dismiss_banner(page: Page, to: str) -> Response:
     return redirect(to, cookie if state else None)
 
 
-def to_sign_in(page: Page) -> Response:
+def redirect_to_sign_in(page: Page) -> Response:
     """Redirects to the sign-in page, which returns to this page after the sign-in."""
     url = page.request.url
     back = url.path + (f"?{url.query}" if url.query else "")

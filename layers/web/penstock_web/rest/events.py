@@ -9,11 +9,11 @@ from fastapi import Path, Query, Response
 from penstock import errors
 from penstock.documents.decoding import build_exactly_one_of, build_reader
 from penstock.documents.routing_keys import KEY, MAX_LENGTH, PATTERN
-from penstock.management import bindings, events
+from penstock.management import bindings, routed_events
 from penstock.management.bindings import BindingPage, EventSubscription, NewSubscription
 from penstock.management.errors import BusNotFound, SubscriptionNotFound
-from penstock.management.events import NewEvent, PublishedEvent
 from penstock.management.rights import right_of
+from penstock.management.routed_events import NewEvent, PublishedEvent
 from penstock_web.routing.routes import Routes, Runner, json_response
 
 ONE_ENDPOINT: Final = msgspec.Meta(extra_json_schema=build_exactly_one_of("queue_name", "bus", "endpoint"))
@@ -40,13 +40,17 @@ _read_subscription = build_reader(NewSubscription)
 
 
 @routes.post(
-    "/events/{routing_key}", right=right_of(events.publish_event), status=201, body=NewEvent, response=PublishedEvent
+    "/events/{routing_key}",
+    right=right_of(routed_events.publish_event),
+    status=201,
+    body=NewEvent,
+    response=PublishedEvent,
 )
 async def publish(routing_key: RoutingKey, runner: Runner) -> PublishedEvent:
     """Publish an event, in one transaction, to every queue, event bus and URL with a binding that matches the routing
     key."""
-    event = await runner.read(events.read_event)
-    return await runner.run(events.publish_event(routing_key, event, runner.context))
+    event = await runner.read(routed_events.read_event)
+    return await runner.run(routed_events.publish_event(routing_key, event, runner.context))
 
 
 @routes.get("/events/{routing_key}/matches", right=right_of(bindings.match_bindings), response=Matched)

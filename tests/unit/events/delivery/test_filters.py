@@ -6,17 +6,21 @@ User Guide); README of github.com/aws/event-ruler.
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 from random import Random
 from typing import Any
 
 import pytest
 
+from penstock.events import patterns
 from penstock.events.delivery import filter_rules
 from penstock.events.delivery.filters import FilterIndex, UnreadableEvent
 from penstock.events.errors import InvalidInputException
 from penstock.events.patterns import MAX_LEVELS, check_filters
 from penstock.events.shapes import Filter, FilterConfiguration
+from penstock.sns.filter_policy import operators
 from tests.support.filter_policies.events import (
     EVENT_ID,
     build_object,
@@ -32,6 +36,19 @@ BIG = 12_345_678_901_234_567_890
 
 
 # --- operators -------------------------------------------------------------------------------------------------------
+def test_every_test_of_an_operator_has_a_builder() -> None:
+    """Without a builder, a bus would accept a pattern, and fail when it delivers. `in` needs none, because a set of
+    values replaces it."""
+    names = {
+        str(ast.literal_eval(call.args[0].elts[0]))
+        for module in (operators, patterns)
+        for call in ast.walk(ast.parse(inspect.getsource(module)))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Operator"
+        if call.args and isinstance(call.args[0], ast.List)
+    }
+    assert names - {"in"} == set(filter_rules.BUILDERS)
+
+
 @pytest.mark.parametrize(
     ("operator", "accepted", "refused"),
     [

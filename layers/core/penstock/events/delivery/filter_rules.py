@@ -159,7 +159,7 @@ def compile_pattern(text: str, scope: str, places: Place) -> list[Alternative]:
 # --- operators -------------------------------------------------------------------------------------------------------
 def build_test(name: str, *arguments: object) -> FactTest:
     """Returns the function for a test of a parsed operator (`sns/filter_policy/operators.py`, `events/patterns.py`)."""
-    return _BUILDERS[name](*arguments)
+    return BUILDERS[name](*arguments)
 
 
 def _build_any() -> FactTest:
@@ -232,7 +232,7 @@ def _build_cidr(text: str) -> FactTest:
     return passes
 
 
-_BUILDERS: dict[str, Callable[..., FactTest]] = {
+BUILDERS: dict[str, Callable[..., FactTest]] = {
     "any": _build_any,
     "not": _build_not,
     "like": _build_like,

@@ -4,7 +4,8 @@ A worker stores the counts every few seconds, because an update of one row by ea
 while an old snapshot exists. If the worker crashes, it loses the counts of these seconds, but it loses no event.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 from typing import Final
 
@@ -33,7 +34,7 @@ class Outcome(msgspec.Struct):
 class Outcomes:
     """The outcomes of one worker since its last call of `store`, by bus and subscriber.
 
-    The outcomes of a step count only after `commit`.
+    The outcomes of a step count only if the step succeeds.
     """
 
     def __init__(self) -> None:
@@ -46,18 +47,20 @@ class Outcomes:
     def is_empty(self) -> bool:
         return not self._done
 
-    def begin(self) -> None:
-        """Forgets a step that the server has rolled back."""
+    @contextmanager
+    def count_step(self) -> Iterator[None]:
+        """Counts what the step inside notes. If the step fails, forgets it, because the server has rolled it back."""
         self._open.clear()
         self._ended.clear()
+        yield
+        self._count()
 
     def note(self, bus_id: int, results: Iterable[tuple[int, Refusal | None]], ended: Iterable[int]) -> None:
         """Notes the attempts of a step by subscriber, and the subscribers of events whose delivery has failed."""
         self._open += [((bus_id, subscriber_id), refusal) for subscriber_id, refusal in results]
         self._ended += [(bus_id, subscriber_id) for subscriber_id in ended]
 
-    def commit(self) -> None:
-        """Counts the step."""
+    def _count(self) -> None:
         for key, refusal in self._open:
             outcome = self._done.setdefault(key, Outcome())
             if refusal is None:
@@ -67,7 +70,6 @@ class Outcomes:
                 outcome.code, outcome.message = refusal.code, refusal.message.replace("\0", "\N{REPLACEMENT CHARACTER}")
         for key in self._ended:
             self._done.setdefault(key, Outcome()).failed += 1
-        self.begin()
 
     def store(self, calls: TransactionExecutor) -> None:
         """Stores the counts, unless a store was less than 5 seconds ago. Raises psycopg.Error."""

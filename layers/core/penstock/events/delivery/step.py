@@ -96,25 +96,19 @@ class EventStep:
 
     def deliver(self, bus_id: int) -> bool:
         """Delivers the next pages of a bus. Returns whether any cursor moved."""
-        self._outcomes.begin()
-        moved = self._deliver(bus_id)
-        self._outcomes.commit()
-        return moved
+        with self._outcomes.count_step():
+            return self._deliver(bus_id)
 
     def replay(self, bus_id: int, *, yields: bool) -> bool:
         """Delivers the next pages of the replay that has waited for the longest. Returns whether its cursor moved. With
         `yields`, delivers only a slice, and then all replays pause."""
-        self._outcomes.begin()
-        moved = self._replay(bus_id, yields=yields)
-        self._outcomes.commit()
-        return moved
+        with self._outcomes.count_step():
+            return self._replay(bus_id, yields=yields)
 
     def retry(self, bus_id: int) -> int:
         """Tries events again that are due. Returns their number."""
-        self._outcomes.begin()
-        tried = self._retry(bus_id)
-        self._outcomes.commit()
-        return tried
+        with self._outcomes.count_step():
+            return self._retry(bus_id)
 
     def claim_batches(
         self, carriers: Sequence[str], busy: "Mapping[int, int]", limit: int, most_bytes: int
@@ -142,8 +136,7 @@ class EventStep:
         gone = [row for each in finished for row in each.batch.rows if row.data is None]
         leases = {row.retry_id: each.batch.lease.bytes for each in finished for row in each.batch.rows}
         ids = [row.retry_id for row in gone] + [row.retry_id for row, *_ in sent]
-        self._outcomes.begin()
-        with self._connection.transaction():
+        with self._outcomes.count_step(), self._connection.transaction():
             locked = self._calls.call(LOCK_EVENT_BATCHES, [ids, [leases[number] for number in ids]])
             buses = {row.retry_id: row.bus_id for row in locked}
             for bus_id in sorted(set(buses.values())):
@@ -153,7 +146,6 @@ class EventStep:
                 rows = [row for row, _, _ in due]
                 refusals = [refusal for _, _, refusal in due]
                 self._settle_retries(bus_id, rows + dropped, rows, [shipment for _, shipment, _ in due], refusals)
-        self._outcomes.commit()
 
     # --- parts -------------------------------------------------------------------------------------------------------
     def _deliver(self, bus_id: int) -> bool:

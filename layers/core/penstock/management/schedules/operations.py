@@ -23,7 +23,7 @@ from penstock.context import Context
 from penstock.documents.queue_names import authorize_queues, build_queue_arn
 from penstock.documents.times import format_time
 from penstock.effects import Call, Operation, Pause, compute
-from penstock.management import events
+from penstock.management import routed_events
 from penstock.management.errors import ScheduleConflict, ScheduleNotFound
 from penstock.management.rights import build_schedule_arn, needs
 from penstock.postgres.statements.installation import DELETED_QUEUES
@@ -362,7 +362,7 @@ def run_schedule(name: str, context: Context) -> Operation[ShownRun]:
     if fired.error is not None:
         raise ScheduleConflict(f"Schedule '{name}' cannot be run: {fired.detail}")
     queues = [sent["queue_name"] for sent in fired.message_ids if sent["queue_name"] is not None]
-    yield from events.wake_receives(build_queue_arn(queue, context) for queue in queues)
+    yield from routed_events.wake_receives(build_queue_arn(queue, context) for queue in queues)
     return ShownRun(
         schedule_name=name,
         fired_at=format_time(fired.fired_at, "milliseconds"),

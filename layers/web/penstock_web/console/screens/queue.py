@@ -137,7 +137,7 @@ async def show_settings(name: str, page: Page, refused: str = "", refusal: Refus
     attributes = dict(found.attributes)
     return show_page(
         page, "queue_settings.html", refusal.status, title=f"Settings of {name}", queue=found, moment=parse_timestamp,
-        redrive=read_redrive(attributes.pop("RedrivePolicy", "")), policy=laid_out(attributes.pop("Policy", "")),
+        redrive=read_redrive(attributes.pop("RedrivePolicy", "")), policy=indent_json(attributes.pop("Policy", "")),
         attributes=attributes, subscribed=subscribed, messages=now.seen.messages, at=now.seen.facts.measured_at,
         refused=refused, problems=refusal.problems, form=page.form, snippets=queue_snippets(name, context),
         done=page.query.get("done", ""), may_purge=page.may("sqs:PurgeQueue", found.arn),
@@ -162,7 +162,7 @@ def read_redrive(policy: str) -> Redrive | None:
     return Redrive(arn, arn.rpartition(":")[2] or None, str(document.get("maxReceiveCount", "")))
 
 
-def laid_out(text: str) -> str:
+def indent_json(text: str) -> str:
     """Indents JSON. Returns any other text unchanged."""
     try:
         return msgspec.json.format(text, indent=2) if text else ""
