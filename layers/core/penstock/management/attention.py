@@ -10,7 +10,6 @@ stopped or if its target refuses events, and the database if a transaction or a 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
-from urllib.parse import quote
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,6 +18,7 @@ from penstock.access.authorization import is_user_allowed
 from penstock.access.resources import ANY
 from penstock.context import Context
 from penstock.delivery.warnings import hide_secrets
+from penstock.documents.console_pages import ConsolePage
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.deliveries import LIST_FAILED_ENDPOINTS, FailedEndpointRow
 from penstock.postgres.statements.metrics import READ_LATE_WORK, LateWorkRow, VerdictFactsRow
@@ -83,21 +83,15 @@ HEALTHY: Final = frozenset({Kind.OK, Kind.IDLE})
 MAX_QUEUES: Final = 200
 """At most this many queues receive a verdict: those with most messages, an early expiry, dead letters or failures."""
 HOUR: Final = timedelta(hours=1)
-CONSOLE: Final = "/console"
-PAGES_OF_CAUSES: Final[dict[Cause, str]] = {
-    Cause.ENDPOINT_DOWN: "/deliveries",
-    Cause.MAPPING_STOPPED: "/mappings?queue={queue}",
-    Cause.FUNCTION_FAILS: "/mappings?queue={queue}",
-    Cause.POISON_GROUP: "/queues/{queue}/messages?min_receives=2",
-    Cause.HANDLERS_FAIL: "/queues/{queue}/messages?min_receives=2",
+PAGES_OF_CAUSES: Final[dict[Cause, ConsolePage]] = {
+    Cause.ENDPOINT_DOWN: ConsolePage.DELIVERIES,
+    Cause.MAPPING_STOPPED: ConsolePage.MAPPINGS_OF_QUEUE,
+    Cause.FUNCTION_FAILS: ConsolePage.MAPPINGS_OF_QUEUE,
+    Cause.POISON_GROUP: ConsolePage.RETURNING_MESSAGES,
+    Cause.HANDLERS_FAIL: ConsolePage.RETURNING_MESSAGES,
 }
-"""The console's page on which a user can mend a cause. The page of the queue is right for other causes."""
-PAGES_OF_LATE_WORK: Final = {
-    SCHEDULES_LATE: "/schedules",
-    DELIVERIES_LATE: "/deliveries?view=waiting",
-    OLD_TRANSACTION: "/system",
-    OLD_SNAPSHOT: "/system",
-}
+"""The page on which a user can mend a cause. The page of the queue is right for other causes."""
+MAPPING_CAUSES: Final = frozenset({Cause.MAPPING_STOPPED, Cause.FUNCTION_FAILS})
 
 
 class Included(Struct):
@@ -237,7 +231,8 @@ def find_concerns(queues: Iterable[JudgedQueue], others: Iterable[Concern] = ())
     losses = (describe_loss(queue.row.name or "", queue.seen.verdict, queue.seen.facts) for queue in ranked)
     found += sorted(filter(None, losses), key=lambda loss: -loss.number)
     found += others
-    found = join_causes(found)
+    by_mapping = [queue for queue in ranked if find_cause(queue) in MAPPING_CAUSES]
+    found = join_causes(found, {(queue.seen.verdict.kind.value, queue.row.name or "") for queue in by_mapping})
     found.sort(key=rank_harm)
     seen: set[tuple[str, Level]] = set()
     places: list[tuple[int, bool, int]] = []
@@ -265,11 +260,11 @@ def list_troubled(judged: Judged) -> list[str]:
     return list(dict.fromkeys([*concerns, *unhealthy]))
 
 
-def join_causes(concerns: Sequence[Concern]) -> list[Concern]:
+def join_causes(concerns: Sequence[Concern], by_mapping: Collection[tuple[str, str]]) -> list[Concern]:
     """Returns the concerns without those about queues whose messages wait only because of a mapping. The mapping's
-    concern, which begins first, describes the queue too.
+    concern, which begins first, describes the queue too. `by_mapping` has the kinds and names of these queues.
     """
-    waiting = {one.name: one for one in concerns if one.page.startswith(f"{CONSOLE}/mappings?")}
+    waiting = {one.name: one for one in concerns if (one.kind, one.name) in by_mapping}
     found: list[Concern] = []
     for one in concerns:
         queue = waiting.get(one.name.partition(" to ")[0]) if one.kind in (MAPPING_FAILS, MAPPING_STOPPED) else None
@@ -314,7 +309,7 @@ def describe_dead_letters(queue: JudgedQueue) -> Concern:
         kind=Kind.DEAD_LETTERS.value, level=rate_dead_letters(seen.verdict), name=name,
         since=to_utc(seen.facts.oldest_at), since_or_before=False, number=number,
         text=f"{number:,} dead {'letter' if number == 1 else 'letters'}; {arrived} arrived in the last hour.",
-        page=f"{queue_page(name)}/failures",
+        page=ConsolePage.FAILURES.build_path(name=name),
     )  # fmt: skip
 
 
@@ -333,23 +328,24 @@ def describe_loss(name: str, verdict: Verdict, facts: VerdictFactsRow) -> Concer
         return None
     text += "consumers are too slow." if verdict.is_received else "no consumer received any."
     level: Level = "warn" if verdict.is_received else "bad"
-    return Concern(EXPIRE, level, name, to_utc(since), False, verdict.expired, text, queue_page(name))
+    page = ConsolePage.QUEUE.build_path(name=name)
+    return Concern(EXPIRE, level, name, to_utc(since), False, verdict.expired, text, page)
 
 
 def find_page(queue: JudgedQueue) -> str:
-    """Returns the page where a user can mend the cause of a verdict. Messages return again and again if a mapping of
-    the queue fails, so the mapping is the cause.
+    """Returns the page where a user can mend the cause of a verdict."""
+    cause = find_cause(queue)
+    page = ConsolePage.QUEUE if cause is None else PAGES_OF_CAUSES.get(cause, ConsolePage.QUEUE)
+    return page.build_path(name=queue.row.name or "")
+
+
+def find_cause(queue: JudgedQueue) -> Cause | None:
+    """Returns the cause of a verdict. Messages return again and again if a mapping of the queue fails, so the mapping
+    is the cause.
     """
-    name, cause = queue.row.name or "", queue.seen.verdict.cause
     if queue.seen.verdict.kind is Kind.POISONED and queue.seen.facts.failing_since is not None:
-        cause = Cause.FUNCTION_FAILS
-    if cause in PAGES_OF_CAUSES:
-        return CONSOLE + PAGES_OF_CAUSES[cause].format(queue=quote(name, safe=""))
-    return queue_page(name)
-
-
-def queue_page(name: str) -> str:
-    return f"{CONSOLE}/queues/{quote(name, safe='')}"
+        return Cause.FUNCTION_FAILS
+    return queue.seen.verdict.cause
 
 
 # --- deliveries, schedules and the database --------------------------------------------------------------------------
@@ -363,7 +359,7 @@ def describe_endpoint(row: FailedEndpointRow) -> Iterator[Concern]:
     deliveries because of the present failure, their concern includes the failure. The concern stays until a retry of
     these deliveries succeeds, because only a success shows that the endpoint works.
     """
-    name, page = hide_secrets(row.endpoint), f"{CONSOLE}/deliveries"
+    name, page = hide_secrets(row.endpoint), ConsolePage.DELIVERIES.build_path()
     fails = [Included(FAILS, name)] if row.fails_since is not None else []
     is_same = bool(fails) and (row.again > 0 or is_since(row.last_given_up_at, row.fails_since))
     if row.given_up or row.again:
@@ -380,9 +376,9 @@ def describe_endpoint(row: FailedEndpointRow) -> Iterator[Concern]:
     if row.failing_since is not None:
         noun = "delivery is" if row.retried == 1 else "deliveries are"
         text = f"The endpoint fails, and {row.retried:,} {noun} tried again: {row.retry_error or 'no response'}."
-        attempts = f"{page}?view=attempts&failed=1"
+        attempts = ConsolePage.FAILED_ATTEMPTS.build_path()
         if name == row.endpoint:  # The list of attempts compares whole URLs.
-            attempts += f"&endpoint={quote(name, safe='')}"
+            attempts = ConsolePage.FAILED_ATTEMPTS_OF_ENDPOINT.build_path(endpoint=name)
         since = to_utc(row.failing_since)
         yield Concern(FAILS, OTHER_LEVELS[FAILS], name, since, False, row.retried, text, attempts)
 
@@ -401,7 +397,7 @@ def describe_given_up(row: FailedEndpointRow, name: str, fails: list[Included]) 
         parts[-1] += "." if row.given_up else f": {error}."
     if fails:
         parts.append("The endpoint still fails.")
-    page = f"{CONSOLE}/deliveries?view={'given-up' if row.given_up else 'waiting'}"
+    page = (ConsolePage.GIVEN_UP_DELIVERIES if row.given_up else ConsolePage.WAITING_DELIVERIES).build_path()
     level, since, number = OTHER_LEVELS[GIVEN_UP], to_utc(row.given_up_at), row.given_up + row.again
     return Concern(GIVEN_UP, level, name, since, False, number, " ".join(parts), page, includes=fails)
 
@@ -420,16 +416,18 @@ def name_given_up(row: FailedEndpointRow) -> str:
 
 def describe_late_work(row: LateWorkRow) -> Concern:
     """Returns the concern about late or failing work, or about an old transaction."""
-    name, page = "Database", CONSOLE + PAGES_OF_LATE_WORK.get(row.kind, "")
+    name, page = "Database", ConsolePage.SYSTEM.build_path()
     includes: list[Included] = []
     if row.kind == SCHEDULES_LATE:
         name = name_first(row.name, row.number) or "Schedules"
         text = f"{name} {'is' if row.number == 1 and row.name else 'are'} due and did not fire."
         text += " A process with QUEUE_SCHEDULE_ENABLED fires schedules."
-        page += f"/{quote(row.name or '', safe='')}" if row.number == 1 and row.name else ""
+        page = ConsolePage.SCHEDULES.build_path()
+        if row.number == 1 and row.name:
+            page = ConsolePage.SCHEDULE.build_path(schedule=row.name)
     elif row.kind == DELIVERIES_LATE:
         number = f"{row.number:,} or more" if row.number >= MAX_COUNTED else f"{row.number:,}"
-        endpoint = hide_secrets(row.name) if row.name else ""
+        endpoint, page = hide_secrets(row.name or ""), ConsolePage.WAITING_DELIVERIES.build_path()
         name = name_first(endpoint, row.number) or "Deliveries"
         text = f"{number} due {'delivery waits' if row.number == 1 else 'deliveries wait'}"
         text += f", the first to {endpoint}" if endpoint else ""
@@ -439,7 +437,8 @@ def describe_late_work(row: LateWorkRow) -> Concern:
     elif row.kind in (SUBSCRIBER_LAGS, SUBSCRIBER_STOPPED, SUBSCRIBER_FAILS):
         return describe_subscriber(row)
     elif row.kind in (MAPPING_FAILS, MAPPING_STOPPED):
-        name, page = name_mapping(*(row.name or "").split(" to ", 1)), f"{CONSOLE}/mappings/{row.mapping_id}"
+        name = name_mapping(*(row.name or "").split(" to ", 1))
+        page = ConsolePage.MAPPING.build_path(mapping=row.mapping_id or "")
         what = "No invocation succeeds" if row.kind == MAPPING_FAILS else "The service stopped the mapping"
         text = f"{what}: {(row.error or 'no cause').removeprefix('PROBLEM: ').rstrip('.')}."
         includes = [Included(MAPPING_FAILS, name)] if row.kind == MAPPING_STOPPED else []
@@ -461,7 +460,7 @@ def describe_failing_schedule(row: LateWorkRow) -> Concern:
     resumes it.
     """
     name, error = row.name or "", (row.error or "no cause").rstrip(".")
-    page = f"{CONSOLE}/schedules/{quote(name, safe='')}"
+    page = ConsolePage.SCHEDULE.build_path(schedule=name)
     if row.kind == SCHEDULE_FAILS:
         text = f"The schedule failed {'once' if row.number == 1 else f'{row.number:,} times'}: {error}."
         return Concern(row.kind, OTHER_LEVELS[row.kind], name, to_utc(row.since), False, row.number, text, page)
@@ -488,7 +487,7 @@ def describe_subscriber(row: LateWorkRow) -> Concern:
         text = f"The target refuses {number}: {error}."
     bus, _, name = (row.name or "").rpartition("/")
     is_own = not bus.startswith("arn:")  # The account has no page about a bus of another account.
-    page = f"{CONSOLE}/buses/{quote(bus, safe='')}/subscribers/{quote(name, safe='')}" if is_own else ""
+    page = ConsolePage.SUBSCRIBER.build_path(bus=bus, subscriber=name) if is_own else ""
     return Concern(row.kind, level, row.name or "", to_utc(row.since), False, row.number, text, page)
 
 

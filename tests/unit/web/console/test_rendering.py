@@ -20,6 +20,7 @@ import pytest
 from fastapi import APIRouter, FastAPI, Response
 
 import penstock_web.console
+from penstock.documents.console_pages import ConsolePage
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.attention import find_concerns
 from penstock.management.rights import PUBLIC, SIGNED_IN, require
@@ -283,6 +284,12 @@ def test_a_right_is_about_the_queue_or_topic_of_the_path() -> None:
     for shown in list_screens():
         assert (shown.right.scope == "queue") == ("/queues/{name}" in shown.path), shown
         assert (shown.right.scope in ("topic", "subscription")) == ("/topics/{topic}" in shown.path), shown
+
+
+def test_concerns_and_alerts_link_to_screens() -> None:
+    assert {page.screen_path for page in ConsolePage} <= {
+        shown.path for shown in list_screens() if shown.method == "GET"
+    }
 
 
 def test_the_navigation_has_each_place_and_title_once() -> None:

@@ -17,6 +17,7 @@ import msgspec
 
 from penstock.delivery.delivery import ALERT, MAIL
 from penstock.delivery.http.alert import ROUTING_KEY
+from penstock.documents.console_pages import CONSOLE
 from penstock.settings import Settings
 from penstock.settings.alert_url import AlertUrl
 from penstock.verdicts.words import name_kind
@@ -125,13 +126,13 @@ class Writer:
 
     def link(self, change: Change) -> str | None:
         """Returns the address of the console's page where a user can mend the problem."""
-        return f"{self._base}{change.page or '/console'}" if self._base else None
+        return f"{self._base}{change.page or CONSOLE}" if self._base else None
 
     def _lines(self, changes: Sequence[Change], line: Callable[[str, str | None], str]) -> list[str]:
         lines = [line(self._sentence(change), self.link(change)) for change in changes[:SHOWN]]
         if len(changes) > SHOWN:
             more = f"{len(changes) - SHOWN} more: penstock status"
-            lines.append(line(more, f"{self._base}/console" if self._base else None))
+            lines.append(line(more, f"{self._base}{CONSOLE}" if self._base else None))
         return lines
 
     def _sentence(self, change: Change) -> str:

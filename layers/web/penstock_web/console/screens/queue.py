@@ -10,10 +10,11 @@ from fastapi import Response
 from penstock.access.authorization import check_anywhere
 from penstock.access.resources import build_arn
 from penstock.context import Context
+from penstock.documents.console_pages import ConsolePage
 from penstock.documents.times import parse_timestamp
 from penstock.effects import Compute, Operation
 from penstock.errors import AwsError, InvalidParameterValue
-from penstock.management.attention import CONSOLE, PAGES_OF_CAUSES
+from penstock.management.attention import PAGES_OF_CAUSES
 from penstock.management.bindings import read_senders
 from penstock.management.metrics.operations import read_hours, read_minute_rows
 from penstock.management.queues import (
@@ -32,7 +33,6 @@ from penstock.verdicts import Cause
 from penstock_web.console.charts import Chart, History, build_charts, build_history
 from penstock_web.console.forms import FieldProblem, Form
 from penstock_web.console.page import CurrentPage, Page
-from penstock_web.console.rendering import segment
 from penstock_web.console.resources import list_queue_names
 from penstock_web.console.responses import ACCEPTED, Refusal, explain_refusal, redirect, show_page
 from penstock_web.console.screen import SCREENS, act, find_screen, screen
@@ -106,10 +106,10 @@ def find_remedy(page: Page, name: str, cause: Cause | None) -> tuple[str, str] |
     """Returns the text and the address of a link to the page on which the viewer can mend a cause, or None."""
     if cause not in REMEDIES:
         return None
-    path = CONSOLE + PAGES_OF_CAUSES.get(cause, "/queues/{queue}/failures")
+    to = PAGES_OF_CAUSES.get(cause, ConsolePage.FAILURES)
     known = {screen.path: screen for screen in SCREENS if screen.method == "GET"}
-    is_shown = page.may_open(known[path.partition("?")[0].replace("{queue}", "{name}")], name)
-    return (REMEDIES[cause], path.format(queue=segment(name))) if is_shown else None
+    is_shown = page.may_open(known[to.screen_path], name)
+    return (REMEDIES[cause], to.build_path(name=name)) if is_shown else None
 
 
 @screen("/console/queues/{name}/receivers", right=right_of(list_receivers))
