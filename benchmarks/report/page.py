@@ -31,9 +31,9 @@ For everybody: see what a message costs in CPU, how fast it is, and how Penstock
 """
 IN_SHORT = """## In short
 
-Penstock at 16 connections with bodies of 100 bytes, and the peers that need less CPU in the same run. **CPU s/1000**
-is the CPU time of the whole server side (service, PostgreSQL, PgBouncer) for 1,000 messages. To plan a machine, use
-[How much CPU, memory and disk](../operate/sizing.md).
+Penstock at 16 connections with bodies of 100 bytes, and the peers that need less CPU in the same run (RabbitMQ is
+release 3.10). **CPU s/1000** is the CPU time of the whole server side (service, PostgreSQL, PgBouncer) for 1,000
+messages. To plan a machine, use [Machine size and connections](../operate/sizing.md).
 
 `send_1` and `send_10` send one and ten messages a call; `receive_delete_1` and `receive_delete_10` receive and delete
 as many. In `warski`, half of the connections send bulks while half receive. `idle_latency` is the time from a send to a
@@ -41,8 +41,8 @@ waiting receiver.
 """
 BESIDE_PEERS = """## Beside its peers
 
-[How speed is measured](benchmarks.md#peers) says what each peer is, and which of them keep messages on disk. The CPU of
-a library counts, because it does a service's work. `-`: not measured.
+[How speed is measured](benchmarks.md#peers) says what each peer is, and which of them keep messages on disk. RabbitMQ is
+release 3.10 on one node. The CPU of a library counts, because it does a service's work. `-`: not measured.
 """
 SOURCE = """## Where the figures come from
 
