@@ -41,8 +41,8 @@ waiting receiver.
 """
 BESIDE_PEERS = """## Beside its peers
 
-[How speed is measured](benchmarks.md#peers) says what each peer is, and which of them keep messages on disk. RabbitMQ is
-release 3.10 on one node. The CPU of a library counts, because it does a service's work. `-`: not measured.
+[How speed is measured](benchmarks.md#peers) says what each peer is, and which of them keep messages on disk. RabbitMQ
+is release 3.10 on one node. The CPU of a library counts, because it does a service's work. `-`: not measured.
 """
 SOURCE = """## Where the figures come from
 
