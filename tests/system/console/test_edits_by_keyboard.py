@@ -119,9 +119,17 @@ def edit_the_second_group(hands: Keyboard) -> None:
     assert hands.page.locator(".samples").count() == 3
     assert hands.focused() == "Cancel"
     hands.press("Tab")
-    assert hands.focused() == "Send 107 edited messages"
+    assert hands.focused() == "Send one first"
     hands.press("Enter")
-    hands.page.get_by_role("status").get_by_text("Sent 107 edited messages").wait_for()
+    hands.page.get_by_role("status").get_by_text("Sent one edited message").wait_for()
+    hands.page.locator("#sent", has_text="visible").wait_for()
+    assert hands.page.locator("button.main").count() == 0
+    assert re.fullmatch(r"message \d+", hands.focused())
+    hands.tab_to("Leave the others")
+    hands.press("Tab")
+    assert hands.focused() == "Send the other 106 edited messages"
+    hands.press("Enter")
+    hands.page.get_by_role("status").get_by_text("Sent 106 edited messages").wait_for()
     assert hands.focused() == "Groups of failures"
     hands.press("Enter")
 

@@ -1,9 +1,9 @@
-"""Tests which paths a preview of an edit suggests (Penstock's choice)."""
+"""Tests which paths a preview of an edit suggests (Penstock's choice), and the types of values (RFC 8259, 3)."""
 
 import pytest
 
 from penstock.management.messages.editing import order_paths
-from penstock.management.messages.json_edit import list_paths, replace_value
+from penstock.management.messages.json_edit import find_type, list_paths, replace_value
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,17 @@ def test_a_body_with_many_members_has_few_paths() -> None:
 def test_the_most_similar_path_is_first() -> None:
     assert order_paths(["customer", "Total", "lines"], "totl") == ["Total", "customer", "lines"]
     assert order_paths([], "x") == []
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("{}", "object"), ("[1]", "array"), ('"12"', "string"), ("12", "number"), ("-1.5e3", "number"),
+        ("true", "boolean"), ("false", "boolean"), ("null", "null"),
+    ],
+)  # fmt: skip
+def test_the_type_of_a_value(value: str, kind: str) -> None:
+    assert find_type(f" {value}") == kind
+    assert find_type('{"a": [0, ' + value + "]}", ["a", "1"]) == kind
+    assert find_type('{"a": ' + value + "}", ["b"]) is None
+    assert find_type(f"{value},") is None

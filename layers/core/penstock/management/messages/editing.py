@@ -324,6 +324,33 @@ def replace_in_messages(name: str, request: Replacement, context: Context) -> Op
     return result
 
 
+@needs("queue", "sqs:ReceiveMessage", "sqs:DeleteMessage")
+def replace_in_message(
+    name: str, message_id: int, request: Replacement, context: Context
+) -> Operation[tuple[str, int]]:
+    """Replaces the value in one message, whichever messages the request selects. Returns the name of the target and the
+    copy's id.
+
+    Raises InvalidParameterValue if the body has no such path or has the value already, and the errors of
+    `edit_message`. After an error, nothing has changed.
+    """
+    _check(request)
+    source = build_queue_arn(name, context)
+    row = yield from _read(source, message_id, context)
+    target = request.to or find_target(row, name, context)
+    yield from authorize_queues("SendMessage", [target], context)
+    arn = build_queue_arn(target, context)
+    edited = yield from compute(partial(_edit_body, row, request, source, arn), len(row.body))
+    if edited is None:
+        raise errors.InvalidParameterValue("The message has no such path.")
+    if isinstance(edited, errors.AwsError):
+        raise edited
+    (replaced,) = yield from _replace(name, arn, [message_id], [edited], _describe_change(request), context)
+    if replaced.error is not None or replaced.id is None:
+        raise _build_error(replaced)
+    return target, replaced.id
+
+
 def order_paths(paths: Sequence[str], wanted: str) -> list[str]:
     """Returns the paths, those most like the wanted path first."""
     closest = get_close_matches(wanted[:MAX_WANTED_LENGTH].lower(), [path.lower() for path in paths], len(paths) or 1)
@@ -400,16 +427,20 @@ def _send_copies(
         result.replaced += len(copies)
         return
     ids, entries = zip(*copies, strict=True)
-    value = bytes(request.value).decode()
-    changed = {
-        "path": ".".join(request.names)[:MAX_AUDITED],
-        "value": value if len(value) <= MAX_AUDITED else f"{value[:MAX_AUDITED]}\u2026",
-    }
-    for row in (yield from _replace(name, arn, ids, entries, changed, context)):
+    for row in (yield from _replace(name, arn, ids, entries, _describe_change(request), context)):
         if row.error is None:
             result.replaced += 1
         else:
             _count(result, _build_error(row))
+
+
+def _describe_change(request: Replacement) -> dict[str, str]:
+    """Returns the path and the value for the audit log."""
+    value = bytes(request.value).decode()
+    return {
+        "path": ".".join(request.names)[:MAX_AUDITED],
+        "value": value if len(value) <= MAX_AUDITED else f"{value[:MAX_AUDITED]}\u2026",
+    }
 
 
 def _edit_body(row: FoundRow, request: Replacement, source: str, target: str) -> SendEntry | errors.AwsError | None:

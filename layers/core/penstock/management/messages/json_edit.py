@@ -11,6 +11,8 @@ from typing import Final
 from penstock.aws.json_text import decode_any_json
 
 MAX_NAME_LENGTH: Final = 64
+TYPES: Final = {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boolean", "n": "null"}
+"""The types of JSON by the first character of a value. Any other value is a number."""
 
 
 def is_json(text: str) -> bool:
@@ -28,6 +30,20 @@ def replace_value(text: str, names: Sequence[str], value: str) -> str | None:
 
     Returns None if the text is not JSON or has no such path.
     """
+    start = _find_value(text, names)
+    return None if start is None else text[:start] + value + text[_skip_value(text, start) :]
+
+
+def find_type(text: str, names: Sequence[str] = ()) -> str | None:
+    """Returns the type of the value at the path: object, array, string, number, boolean or null (RFC 8259). Returns
+    None if the text is not JSON or has no such path.
+    """
+    start = _find_value(text, names)
+    return None if start is None else TYPES.get(text[start], "number")
+
+
+def _find_value(text: str, names: Sequence[str]) -> int | None:
+    """Returns where the value at the path begins, or None if the text is not JSON or has no such path."""
     if not is_json(text):
         return None
     start = _skip_blanks(text, 0)
@@ -36,7 +52,7 @@ def replace_value(text: str, names: Sequence[str], value: str) -> str | None:
         if found is None:
             return None
         start = found
-    return text[:start] + value + text[_skip_value(text, start) :]
+    return start
 
 
 def list_paths(text: str, most: int) -> list[str]:

@@ -2,23 +2,24 @@
 are deleted in the same transaction. The REST API offers the same acts below /v1/queues/{name}/messages.
 """
 
+import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from fastapi import Response
 
 from penstock.aws.fifo_name import is_fifo_name
+from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.errors import BodyNotJson
 from penstock.management.messages import editing
 from penstock.management.messages.editing import Edit, ReplacedSample, Replacement, ReplacementResult
-from penstock.management.messages.json_edit import is_json
+from penstock.management.messages.json_edit import find_type, is_json, list_paths
 from penstock.management.rights import right_of, show
 from penstock.postgres.statements.stored_messages import FoundRow
 from penstock.sqs.failures import ATTRIBUTE
-from penstock_web.console.filters import parse_value
-from penstock_web.console.forms import FieldProblem, find_json_fault
+from penstock_web.console.forms import FieldProblem, Form, find_json_fault
 from penstock_web.console.message_form import (
     MAX_ATTRIBUTES,
     Written,
@@ -47,6 +48,18 @@ from penstock_web.console.selection import (
 MAX_SAMPLE_LENGTH: Final = 16_384
 MAX_SHOWN_PATH: Final = 80
 """The maximum length of a path in an error, in characters."""
+MAX_SHOWN_VALUE: Final = 200
+"""The maximum length of the new value above a preview, in characters."""
+
+
+class Canary(NamedTuple):
+    """The copy of the message that was sent first: its queue and its number there. `is_readable` says whether the user
+    may see what becomes of the copy.
+    """
+
+    queue: str
+    number: int
+    is_readable: bool
 
 
 # --- one message -----------------------------------------------------------------------------------------------------
@@ -113,28 +126,44 @@ async def replace_form(name: str, page: CurrentPage) -> Response:
 @act("/console/queues/{name}/replace", right=right_of(editing.replace_in_messages))
 async def replace(name: str, page: CurrentPage) -> Response:
     """Shows a preview. If the form's field `confirmed` is "yes", replaces the value in up to 1,000 messages, and shows
-    the numbers.
+    the numbers. The field `one` is the id of a message that is sent first. The page then shows a preview of the others.
     """
     selection = read_selection(page.form)
     if selection.is_empty:
         return nothing_selected(name, selection)
     is_confirmed = page.form.get("confirmed") == "yes"
+    canary = None
     try:
         await page.run(check_target(page.form.get("new_to").strip(), page.context))
+        if page.form.get("one"):
+            canary, selection = await send_one(name, selection, page)
+            if selection.is_empty:
+                return redirect(selection.build_path(name, done="edited"))
         request = build_replacement(selection, page, is_preview=not is_confirmed)
         operation = editing.replace_in_messages(name, request, page.context)
         result = await (page.act(operation) if is_confirmed else page.run(operation))
     except AwsError as error:
         return await show_replace(page, name, selection, error=error)
-    return await show_replace(page, name, selection, result, is_done=is_confirmed)
+    return await show_replace(page, name, selection, result, is_done=is_confirmed, canary=canary)
+
+
+async def send_one(name: str, selection: Selection, page: Page) -> tuple[Canary, Selection]:
+    """Replaces the value in one message. Returns the copy, and the selection without the message. Raises
+    InvalidParameterValue and the errors of `edit_message`.
+    """
+    number = parse_id(page.form.get("one"))
+    request = build_replacement(selection, page, is_preview=False)
+    queue, copy = await page.act(editing.replace_in_message(name, number, request, page.context))
+    may_read = page.may("sqs:ReceiveMessage", build_queue_arn(queue, page.context))
+    return Canary(queue, copy, may_read), selection._replace(ids=[other for other in selection.ids if other != number])
 
 
 def build_replacement(selection: Selection, page: Page, *, is_preview: bool) -> Replacement:
     """Reads the form. Raises InvalidParameterValue."""
-    path, text = page.form.get("new_path").strip(), page.form.get("new_value")
+    path = page.form.get("new_path").strip()
     if not path:
         raise InvalidParameterValue("Enter a path, such as order.id.")
-    value = msgspec.Raw(text.encode()) if is_json(text) else parse_value(text)
+    value = msgspec.Raw(read_new_value(page.form).encode())
     document: dict[str, object] = {"path": path, "value": value, "preview": is_preview}
     if selection.ids:
         document["ids"] = selection.ids
@@ -145,9 +174,21 @@ def build_replacement(selection: Selection, page: Page, *, is_preview: bool) -> 
     return editing.read_replacement(msgspec.json.encode(document))
 
 
+def read_new_value(form: Form) -> str:
+    """Returns the new value as JSON. A text that is not JSON, and every text with the field `as_text`, is a string."""
+    text = form.get("new_value")
+    return text if is_json(text) and form.get("as_text") != "yes" else msgspec.json.encode(text).decode()
+
+
+def find_other_types(samples: Sequence[ReplacedSample], path: str, value: str) -> list[str]:
+    """Returns the types of the samples' old values if none is that of the new value. A null has any type."""
+    old = {find_type(sample.before, path.strip().split(".")) or "null" for sample in samples} - {"null"}
+    return [] if find_type(value) in old else sorted(old)
+
+
 async def show_replace(
     page: Page, name: str, selection: Selection, result: ReplacementResult | None = None,
-    error: AwsError | None = None, *, is_done: bool = False,
+    error: AwsError | None = None, *, is_done: bool = False, canary: Canary | None = None,
 ) -> Response:  # fmt: skip
     """Shows the form with the messages as they are, with a preview, or with a result."""
     number = Count(len(selection.ids)) if selection.ids else None
@@ -155,15 +196,40 @@ async def show_replace(
     if result is None:
         before = await read_first(page, name, selection)
         number = number or await page.run(show(count_matches(name, selection.wanted, page.context)))
-    values = {key: page.form.get(key) for key in ("new_path", "new_value", "new_to")}
+    values = {key: page.form.get(key) for key in ("new_path", "new_value", "as_text", "new_to")}
+    value = read_new_value(page.form)
+    samples = result.samples if result else ()
+    bodies = [sample.before for sample in samples] or [sample.row.body for sample in before]
+    paths = list(dict.fromkeys(path for body in bodies for path in list_paths(body, editing.MAX_PATHS)))
+    if not page.form.get("new_path"):
+        values["new_path"] = find_named_path(before, paths)
     return show_page(
         page, "replace.html", find_status(error), title=f"Edit messages of {name}", name=name, selection=selection,
         facts=await describe(name, selection, page), values=values, result=result, is_done=is_done,
+        canary=canary, paths=paths,
         problems=await find_target_problems(page, error, "new_to", values["new_to"])
         | find_path_problem(result, values["new_path"]),
         number=number, before=before, queues=await page.run(list_queue_names(page.context)),
-        samples=compare_samples(result.samples) if result else [], most=editing.MAX_REPLACED,
+        samples=compare_samples(samples), most=editing.MAX_REPLACED, new_value=value[:MAX_SHOWN_VALUE],
+        new_type=find_type(value), other_types=find_other_types(samples, values["new_path"], value),
     )  # fmt: skip
+
+
+def find_named_path(samples: Sequence[Seen], paths: Sequence[str]) -> str:
+    """Returns the longest path that the cause of the first sample names, or an empty text. A path without a dot counts
+    only in quotes or after `$.`, because it can be an ordinary word.
+    """
+    cause = samples[0].attributes.get(ATTRIBUTE) if samples else None
+    for path in sorted(paths if cause else (), key=len, reverse=True):
+        word = re.escape(path)
+        pattern = (
+            rf"(?<![\w.])(\$\.)?{word}(?![\w.]*\w)"
+            if "." in path
+            else rf"([\"'`])(\$\.)?{word}\1|\$\.{word}(?![\w.]*\w)"
+        )
+        if cause and re.search(pattern, cause.text):
+            return path
+    return ""
 
 
 def find_path_problem(result: ReplacementResult | None, path: str) -> dict[str, FieldProblem]:
