@@ -29,9 +29,10 @@ end $$;
 --   `without_source` is the number of those without a recorded source queue, because clients sent them directly.
 --   `lost_source` is the number of those whose source queue no longer exists.
 --   `is_complete` is false if the queue has more messages than the function examined: 10,000, for about a second.
+--   `target_arns` contains up to three of the queues to which the others would return, in order.
 -- Returns zeros if the queue does not exist. Takes no lock.
 create or replace function queue.count_move_sources(p_source text, p_ids bigint[], p_filter jsonb)
-returns table (messages bigint, without_source bigint, lost_source bigint, is_complete boolean)
+returns table (messages bigint, without_source bigint, lost_source bigint, is_complete boolean, target_arns text[])
 language sql stable as $$
 with source as materialized (select q.queue_id from queue.queues q where q.arn = p_source),
 selected as materialized (
@@ -46,7 +47,8 @@ selected as materialized (
     where p_ids is null)
 select count(m.id), count(m.id) filter (where t.failure = 'CouldNotDetermineMessageSource'),
     count(m.id) filter (where t.failure = 'AWS.SimpleQueueService.NonExistentQueue'),
-    coalesce(bool_and(m.next is null), true)
+    coalesce(bool_and(m.next is null), true),
+    coalesce((array_agg(distinct t.target_arn) filter (where t.target_arn is not null))[1:3], '{}')
 from source s cross join selected m
 left join lateral queue.move_target(s.queue_id, null, m.system) t on m.id is not null
 $$;

@@ -255,6 +255,15 @@ def test_a_move_shows_its_filter_as_text(console: Console) -> None:
     assert visible(console, other) == 0
 
 
+def test_the_form_of_a_move_shows_whether_the_target_is_consumed(console: Console) -> None:
+    console.poison("watched", "a", "b")
+    path = "/queues/watched-dead/redrive"
+    shown = '<dt>Source queue</dt><dd><a href="/console/queues/watched">watched</a> '
+    assert shown in console.page(path)
+    assert console.browser.post("/console/queues/watched/pause", status="paused").status_code == 303
+    assert f'{shown}<span class="badge warn">paused</span>' in console.page(path)
+
+
 @pytest.mark.parametrize(("end", "kind"), [("deleted", ""), ("deleted", ".fifo")])
 def test_a_move_shows_what_became_of_its_first_message(console: Console, end: str, kind: str) -> None:
     """The message says whether the handler works now, so the focus is on its link and not on "Continue"."""
@@ -277,12 +286,16 @@ def test_a_move_shows_what_became_of_its_first_message(console: Console, end: st
     wait_until(lambda: states() == ["waiting"])
     page = console.page(path)
     assert page.count("autofocus") == 1
+    assert f"{name}: " in page
+    assert "no known receive</small>" in page
+    assert "<button>Continue</button>" in page
     link = html.unescape(re.findall(r'href="/console(/queues/[^"]+/life[^"]+)" autofocus', page)[0])
     assert "Life of a message" in console.page(link)
     (held,) = console.sqs.receive_message(QueueUrl=url)["Messages"]
     assert states() == ["received 1 time"]
     console.sqs.delete_message(QueueUrl=url, ReceiptHandle=held["ReceiptHandle"])
     assert states() == [end]
+    assert '<button class="main">Continue</button>' in console.page(path)
     move = re.findall("redrive/([0-9a-f-]{36})/continue", page)[0]
     assert console.browser.post(f"/console{path}/{move}/continue").status_code == 303
     wait_until(lambda: ">completed<" in console.page(path))

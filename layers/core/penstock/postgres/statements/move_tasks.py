@@ -106,13 +106,14 @@ DESCRIBE_MOVE_TASKS = Statement("queue.describe_move_tasks", ("text", "uuid"), M
 class MoveSourcesRow(NamedTuple):
     """The receivable messages of a selection. `without_source` counts those that clients sent directly, and
     `lost_source` those whose source queue no longer exists. `is_complete` is false if the queue has more messages than
-    the 10,000 examined ones.
+    the 10,000 examined ones. `target_arns` contains up to three of the queues to which the others would return.
     """
 
     messages: int
     without_source: int
     lost_source: int
     is_complete: bool
+    target_arns: list[str]
 
 
 COUNT_MOVE_SOURCES = Statement("queue.count_move_sources", ("text", "int8[]", "jsonb"), MoveSourcesRow)

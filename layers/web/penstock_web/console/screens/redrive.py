@@ -5,6 +5,9 @@ The page shows a move's progress, continues a move after the canary, and cancels
 actions at /v1/queues/{name}/moves.
 """
 
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -13,10 +16,12 @@ from fastapi import Response
 from msgspec import structs
 
 from penstock.documents.queue_names import build_queue_arn
-from penstock.errors import AwsError, InvalidParameterValue
+from penstock.errors import AwsError, InvalidParameterValue, QueueDoesNotExist
 from penstock.management import move_tasks
 from penstock.management.move_tasks import OVER, NewMoveTask, SourceNotKnown, explain_sources
+from penstock.management.queues import read_queue
 from penstock.management.rights import right_of, show
+from penstock.management.verdicts import Observed
 from penstock.postgres.statements.move_tasks import CanaryRow, MoveSourcesRow, MoveTaskRow
 from penstock.search.filters import MessageFilter
 from penstock_web.console.forms import FieldProblem, Form
@@ -68,6 +73,7 @@ async def show_redrive(page: Page, name: str, selection: Selection, error: AwsEr
     arn = build_queue_arn(name, page.context)
     rows = await page.read(("moves", name), lambda: move_tasks.list_move_tasks(name, page.context))
     sources = await count_sources(name, selection, page)
+    canary = await read_canary(name, rows, page)
     typed = {
         "rate": "50",
         **{field: page.form.get(field) for field in ("rate", "canary", "to") if page.form.get(field)},
@@ -79,8 +85,10 @@ async def show_redrive(page: Page, name: str, selection: Selection, error: AwsEr
         name_state=name_state, name_reason=name_reason, is_stuck=sources is not None and is_stuck(sources),
         moment_of=to_datetime, describe_filter=describe_filter, progress=measure_progress, over=OVER,
         is_running=any(row.state not in OVER for row in rows), selection=selection,
-        number=await count_selected(name, selection, page), canary=await read_canary(name, rows, page),
-        name_canary=name_canary,
+        number=await count_selected(name, selection, page), canary=canary, name_canary=name_canary,
+        is_undecided=any(name_canary(row) == CANARY_STATES["visible"] for row in canary),
+        targets=await read_targets(list_targets(sources, page), page),
+        canary_targets=await read_targets([row.arn for row in canary], page),
         queues=() if is_poll(page) else await page.run(list_queue_names(page.context)),
         facts={} if is_poll(page) else await describe(name, selection, page),
         may_start=page.may("sqs:StartMessageMoveTask", arn), may_cancel=page.may("sqs:CancelMessageMoveTask", arn),
@@ -96,6 +104,25 @@ async def count_sources(name: str, selection: Selection, page: Page) -> MoveSour
         return None
     new = NewMoveTask(ids=selection.ids) if selection.ids else NewMoveTask(filter=as_visible(selection))
     return await page.run(show(move_tasks.count_move_sources(name, new, page.context)))
+
+
+def list_targets(sources: MoveSourcesRow | None, page: Page) -> list[str]:
+    """Returns the queue that the user has typed, or up to three queues to which the messages would return."""
+    if typed := page.form.get("to").strip():
+        return [build_queue_arn(typed, page.context)]
+    return sources.target_arns if sources else []
+
+
+async def read_targets(arns: Sequence[str], page: Page) -> dict[str, Observed]:
+    """Returns the verdicts on these queues by name. Omits queues that the user may not read, and deleted queues."""
+    found: dict[str, Observed] = {}
+    for arn in dict.fromkeys(arns):
+        name = arn.rpartition(":")[2]
+        is_own = arn == build_queue_arn(name, page.context)
+        if is_own and page.may("sqs:GetQueueAttributes", arn) and page.may("penstock:GetQueueMetrics", arn):
+            with suppress(QueueDoesNotExist):
+                found[name] = (await page.read(("queue", name), partial(read_queue, name, page.context))).seen
+    return found
 
 
 def is_stuck(sources: MoveSourcesRow) -> bool:
