@@ -289,6 +289,23 @@ def test_the_filter_of_messages_is_folded_in_a_narrow_window_only(browser: Any, 
         assert not page.locator(".fold > summary").is_visible()
 
 
+def test_a_narrow_window_has_a_low_head_and_hides_zeros(browser: Any, console: Service) -> None:
+    with opened(browser, viewport={"width": 400, "height": 800}) as page:
+        page.goto(f"{console.url}/console/queues?sort=name")
+        assert page.locator(".banner").is_visible()
+        assert page.locator("main").bounding_box()["y"] <= 105
+        here = page.locator(".bar nav [aria-current]").bounding_box()
+        assert (here["x"] >= 0, here["x"] + here["width"] <= 400) == (True, True)
+        shown = page.locator("td[data-label=Visible]:visible, td[data-label=Delayed]:visible").all_inner_texts()
+        assert shown
+        assert "0" not in shown
+        hidden = page.locator("td.na[data-label=Delayed]")
+        assert hidden.count()
+        page.set_viewport_size({"width": 1280, "height": 800})
+        assert hidden.first.is_visible()
+        assert hidden.first.inner_text() == "0"
+
+
 def test_the_values_of_a_chart_need_no_pointer_and_stay_open(browser: Any, console: Service) -> None:
     with opened(browser) as page:
         page.goto(f"{console.url}/console/queues/empty")

@@ -261,7 +261,7 @@ def test_the_form_of_a_move_shows_whether_the_target_is_consumed(console: Consol
     shown = '<dt>Source queue</dt><dd><a href="/console/queues/watched">watched</a> '
     assert shown in console.page(path)
     assert console.browser.post("/console/queues/watched/pause", status="paused").status_code == 303
-    assert f'{shown}<span class="badge warn">paused</span>' in console.page(path)
+    assert f'{shown}<span class="badge warn">paused</span>' in " ".join(console.page(path).split())
 
 
 @pytest.mark.parametrize(("end", "kind"), [("deleted", ""), ("deleted", ".fifo")])
@@ -287,7 +287,7 @@ def test_a_move_shows_what_became_of_its_first_message(console: Console, end: st
     page = console.page(path)
     assert page.count("autofocus") == 1
     assert f"{name}: " in page
-    assert "no known receive</small>" in page
+    assert '<span class="badge warn">no known receive</span>' in " ".join(page.split())
     assert "<button>Continue</button>" in page
     link = html.unescape(re.findall(r'href="/console(/queues/[^"]+/life[^"]+)" autofocus', page)[0])
     assert "Life of a message" in console.page(link)

@@ -4,6 +4,8 @@
   const rows = () => [...document.querySelectorAll("[data-row]")];
   const isTyping = (element) => element.closest("input, textarea, select, [contenteditable]");
   const main = () => document.getElementById("main");
+  // In a narrow window, the names of the screens are one line that scrolls.
+  document.querySelector(".bar nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
   // --- polls: a hidden page does not poll, and a page polls immediately when it becomes visible ---
   document.addEventListener("htmx:before:request", (event) => {
