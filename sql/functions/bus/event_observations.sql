@@ -61,17 +61,18 @@ $$;
 -- their positions and outcomes.
 --   `p_account_id` and `p_name` restrict the result. Null means all. `p_after` is the last ARN of the previous page.
 --   `lag_events` counts the retained events that the subscriber has not read, also those that its filters refuse, and
---     `lag_since` is the time at which the bus received the first of them.
+--     the events of `waiting`. `lag_since` is the time at which the bus received the first of them.
 --   `read_until` is the time of the last event that the subscriber has read.
---   `waiting` counts refused events that wait for a retry or behind one, up to 10,001.
+--   `waiting` counts the events that the subscriber has read and not delivered, up to 10,001, and `retries` those of
+--     them that the target has refused.
 create or replace function queue.observe_event_subscribers(
     p_bus_arn text, p_account_id text, p_name text, p_after text, p_limit int)
 returns table (subscriber jsonb, lag_events bigint, lag_since timestamptz, read_until timestamptz, waiting bigint,
-    next_retry_at timestamptz, delivered bigint, refused bigint, failed bigint, delivered_before bigint,
+    retries bigint, next_retry_at timestamptz, delivered bigint, refused bigint, failed bigint, delivered_before bigint,
     refused_at timestamptz, error_code text, error_message text)
 language sql as $$
-select to_jsonb(s), coalesce(l.events - u.events_before, 0), u.sequenced_at, r.last_at,
-    w.waiting, w.next_at, coalesce(o.delivered, 0), coalesce(o.refused, 0), coalesce(o.failed, 0),
+select to_jsonb(s), coalesce(l.events - u.events_before, 0) + w.waiting, least(u.sequenced_at, w.since), r.last_at,
+    w.waiting, w.retries, w.next_at, coalesce(o.delivered, 0), coalesce(o.refused, 0), coalesce(o.failed, 0),
     coalesce(case when o.minute = m.minute then o.delivered_before
         when o.minute = m.minute - interval '1 minute' then o.delivered_in_minute end, 0),
     o.refused_at, o.error_code, o.error_message
@@ -92,11 +93,11 @@ left join lateral (
     select p.events_before, p.sequenced_at from queue.event_page p
     where p.bus_id = b.bus_id and p.page >= greatest(c.page + 1, f.page) and not s.revoked
     order by p.page limit 1) u on true
-left join lateral (
-    select p.last_at from queue.event_page p where p.bus_id = b.bus_id and p.page = c.page) r on true
+left join lateral (select p.last_at from queue.event_page p where p.bus_id = b.bus_id and p.page = c.page) r on true
 cross join lateral (
-    select count(*) as waiting, min(x.due_at) filter (where x.due_at < 'infinity') as next_at
-    from (select y.due_at from queue.event_retry y where y.subscriber_id = s.subscriber_id limit 10001) x) w
+    select count(*) as waiting, min(x.ingested_at) as since, count(*) filter (where x.attempts > 0) as retries,
+        min(x.due_at) filter (where x.attempts > 0 and x.due_at < 'infinity') as next_at
+    from (select * from queue.event_retry y where y.subscriber_id = s.subscriber_id and not s.revoked limit 10001) x) w
 left join queue.event_outcome o on o.bus_id = s.bus_id and o.subscriber_id = s.subscriber_id
 where b.arn = p_bus_arn and (p_account_id is null or s.account_id = p_account_id)
     and (p_name is null or s.name = p_name) and s.arn > coalesce(p_after, '')

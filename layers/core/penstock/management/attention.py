@@ -4,7 +4,7 @@ A queue needs attention because of its verdict, because it has dead letters, or 
 queue's retention, or soon will. An endpoint needs attention if deliveries to it were given up, if it is paused, or if
 no attempt has succeeded for some minutes. Schedules and deliveries need attention if they are late, a schedule also if
 it fails, a mapping if its invocations fail or the service stopped it, a subscriber of an event bus if it lags, if it is
-stopped or if its target refuses events, and the database if a transaction or a snapshot is old.
+stopped, if its target refuses events or if it drops them, and the database if a transaction or a snapshot is old.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -53,6 +53,8 @@ MAPPING_STOPPED: Final = "mapping_stopped"
 SUBSCRIBER_LAGS: Final = "subscriber_lags"
 SUBSCRIBER_STOPPED: Final = "subscriber_stopped"
 SUBSCRIBER_FAILS: Final = "subscriber_fails"
+SUBSCRIBER_DROPS: Final = "subscriber_drops"
+SUBSCRIBER_KINDS: Final = (SUBSCRIBER_LAGS, SUBSCRIBER_STOPPED, SUBSCRIBER_FAILS, SUBSCRIBER_DROPS)
 OLD_TRANSACTION: Final = "old_transaction"
 OLD_SNAPSHOT: Final = "old_snapshot"
 OTHER_LEVELS: Final[dict[str, Level]] = {
@@ -108,8 +110,8 @@ class Concern(Struct):
     `endpoint_paused` or `endpoint_fails`. For all schedules or deliveries together, `kind` is `schedules_late` or
     `deliveries_late`, and `name` names the first one and the number of the others; for the schedule `name`,
     `schedule_fails` or `schedule_paused`; for the mapping `name`, `mapping_fails` or `mapping_stopped`; for the
-    subscriber `name`, after its bus and a slash, `subscriber_lags`, `subscriber_stopped` or `subscriber_fails`; for the
-    database, `old_transaction` or `old_snapshot`. `state` is the word that all pages and commands show for the kind.
+    subscriber `name`, after its bus and a slash, `subscriber_lags`, `subscriber_stopped`, `subscriber_fails` or
+    `subscriber_drops`; for the database, `old_transaction` or `old_snapshot`. `state` is the word for the kind.
 
     One fault is one concern: `includes` names the concerns that this concern replaces, because they have the same
     cause.
@@ -211,7 +213,7 @@ def find_hidden(context: Context) -> frozenset[str]:
     if not all(is_user_allowed("lambda", f"List{what}", ANY, context) for what in ("EventSourceMappings", "Tags")):
         hidden += MAPPING_FAILS, MAPPING_STOPPED
     if not is_user_allowed("events", "ListSubscribers", ANY, context):
-        hidden += SUBSCRIBER_LAGS, SUBSCRIBER_STOPPED, SUBSCRIBER_FAILS
+        hidden += SUBSCRIBER_KINDS
     if not is_user_allowed("penstock", "GetMetrics", ANY, context):
         hidden += OLD_TRANSACTION, OLD_SNAPSHOT
     return frozenset(hidden)
@@ -434,7 +436,7 @@ def describe_late_work(row: LateWorkRow) -> Concern:
         text += ". A process with QUEUE_HTTP_DELIVERY_ENABLED makes them."
     elif row.kind in (SCHEDULE_FAILS, SCHEDULE_PAUSED):
         return describe_failing_schedule(row)
-    elif row.kind in (SUBSCRIBER_LAGS, SUBSCRIBER_STOPPED, SUBSCRIBER_FAILS):
+    elif row.kind in SUBSCRIBER_KINDS:
         return describe_subscriber(row)
     elif row.kind in (MAPPING_FAILS, MAPPING_STOPPED):
         name = name_mapping(*(row.name or "").split(" to ", 1))
@@ -466,24 +468,23 @@ def describe_failing_schedule(row: LateWorkRow) -> Concern:
         return Concern(row.kind, OTHER_LEVELS[row.kind], name, to_utc(row.since), False, row.number, text, page)
     text = f"The schedule is paused after {row.number:,} {'failure' if row.number == 1 else 'failures'}: {error}. "
     text += "It fires again after you resume it."
-    includes = [Included(SCHEDULE_FAILS, name)]
-    level = OTHER_LEVELS[row.kind]
+    includes, level = [Included(SCHEDULE_FAILS, name)], OTHER_LEVELS[row.kind]
     return Concern(row.kind, level, name, to_utc(row.since), False, row.number, text, page, includes=includes)
 
 
 def describe_subscriber(row: LateWorkRow) -> Concern:
-    """Returns the concern about a subscriber of an event bus. Events that leave the bus's retention are lost, and a
-    user who stopped the subscriber can have forgotten it.
-    """
+    """Returns the concern about a subscriber of an event bus. Events that it drops or that leave the bus are lost."""
     number = f"{row.number:,} {'event' if row.number == 1 else 'events'}"
-    level: Level = "bad"
+    levels: dict[str, Level] = {SUBSCRIBER_STOPPED: "info", SUBSCRIBER_FAILS: "warn"}
+    level, error = levels.get(row.kind, "bad"), (row.error or "no cause").rstrip(".")
     if row.kind == SUBSCRIBER_LAGS:
-        reason = f"{row.error}." if row.error else "A process with the container's workers delivers events."
-        text = f"{number} {'waits' if row.number == 1 else 'wait'} for the subscriber. {reason}"
+        reason = row.error or "A process with the container's workers delivers events"
+        text = f"{number} {'waits' if row.number == 1 else 'wait'} for the subscriber. {reason}."
     elif row.kind == SUBSCRIBER_STOPPED:
-        level, text = "info", f"A user stopped the subscriber, and {number} {'waits' if row.number == 1 else 'wait'}."
+        text = f"A user stopped the subscriber, and {number} {'waits' if row.number == 1 else 'wait'}."
+    elif row.kind == SUBSCRIBER_DROPS:
+        text = f"{number} dropped, no failure queue: {error}."
     else:
-        level, error = "warn", (row.error or "no cause").rstrip(".")
         text = f"The target refuses {number}: {error}."
     bus, _, name = (row.name or "").rpartition("/")
     is_own = not bus.startswith("arn:")  # The account has no page about a bus of another account.

@@ -17,6 +17,7 @@ STATES: Final = {
     "subscriber_lags": "lags",
     "subscriber_stopped": "stopped",
     "subscriber_fails": "fails",
+    "subscriber_drops": "drops events",
 }
 """The words for kinds of concerns. Other kinds and verdicts are their own words, with `_` replaced by a space."""
 
@@ -38,6 +39,7 @@ COUNTED: Final = {
     "subscriber_lags": ("event", "events"),
     "subscriber_stopped": ("event", "events"),
     "subscriber_fails": ("event", "events"),
+    "subscriber_drops": ("event", "events"),
     "old_transaction": ("transaction", "transactions"),
     "old_snapshot": ("transaction", "transactions"),
 }

@@ -14,7 +14,7 @@ from penstock_web.report.svg import plural
 from . import printing
 from .client import Document, RefusedError, RestClient
 
-KINDS: Final = frozenset(("subscriber_lags", "subscriber_stopped", "subscriber_fails"))
+KINDS: Final = frozenset(("subscriber_lags", "subscriber_stopped", "subscriber_fails", "subscriber_drops"))
 """The kinds of concerns about subscribers (docs/reference/verdicts.md)."""
 
 

@@ -36,6 +36,7 @@ STYLES: Final = {
     "mapping fails": "red",
     "late": "red",
     "lags": "red",
+    "drops events": "red",
     "revoked": "dim",
     "running": "green",
     "stopped": "red",

@@ -16,8 +16,7 @@ from penstock.errors import AwsError, QueueDoesNotExist
 from penstock.management.access import find_deletion
 from penstock.management.attention import (
     SUBSCRIBER_FAILS,
-    SUBSCRIBER_LAGS,
-    SUBSCRIBER_STOPPED,
+    SUBSCRIBER_KINDS,
     Concern,
     Judged,
     find_hidden,
@@ -60,8 +59,7 @@ async def read_subscriber_concerns(page: Page) -> list[Concern] | None:
     """Returns the concerns about subscribers of event buses, or None if the user may not read them."""
     if SUBSCRIBER_FAILS in find_hidden(page.context) or not page.may("penstock:ListDeliveries"):
         return None
-    kinds = (SUBSCRIBER_LAGS, SUBSCRIBER_STOPPED, SUBSCRIBER_FAILS)
-    return [concern for concern in await read_others(page) if concern.kind in kinds]
+    return [concern for concern in await read_others(page) if concern.kind in SUBSCRIBER_KINDS]
 
 
 def list_queue_names(context: Context) -> Operation[list[str]]:

@@ -25,16 +25,18 @@ BUS_READINGS: Final[dict[str, tuple[Family, str]]] = {
         "bus subscriber",
     ),
     "subscriber_waiting": (
-        Family("penstock_subscriber_events_waiting", "gauge", "Refused events that wait, up to 10,001."),
+        Family("penstock_subscriber_events_waiting", "gauge", "Events that are read and not delivered, up to 10,001."),
         "bus subscriber",
     ),
     "subscriber_lag": (
-        Family("penstock_subscriber_lag_events", "gauge", "Retained events that the subscriber has not read."),
+        Family("penstock_subscriber_lag_events", "gauge", "Events that are not read or not delivered."),
         "bus subscriber",
     ),
     "subscriber_lag_seconds": (
         Family(
-            "penstock_subscriber_lag_seconds", "gauge", "Time since the bus received the first event that is not read."
+            "penstock_subscriber_lag_seconds",
+            "gauge",
+            "Time since the bus received the first event that is not read or not delivered.",
         ),
         "bus subscriber",
     ),

@@ -63,7 +63,7 @@ def test_an_event_ends_in_the_failure_queue_after_its_attempts(db: Connection) -
         "subscriberArn": arn,
         "targetArn": arn_of("missing"),
         "errorCode": "RESOURCE_NOT_FOUND",
-        "errorMessage": "QueueDoesNotExist",
+        "errorMessage": "The queue does not exist.",
         "exhaustedRetryCondition": "MaximumRetryAttempts",
         "retryAttempts": 2,
         "failedMessages": [

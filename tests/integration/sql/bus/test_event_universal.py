@@ -84,7 +84,7 @@ def test_a_refused_call_fails_the_whole_batch(db: Connection) -> None:
     cases: list[tuple[object, str, str]] = [
         ({"QueueUrl": "q", "MessageBody": ""}, "CUSTOMER_VALIDATION", "MessageBody"),
         ({"QueueUrl": "q", "MessageBody": "m", "DelaySeconds": 901}, "CUSTOMER_VALIDATION", "DelaySeconds"),
-        ({"QueueUrl": "missing", "MessageBody": "m"}, "RESOURCE_NOT_FOUND", "QueueDoesNotExist"),
+        ({"QueueUrl": "missing", "MessageBody": "m"}, "RESOURCE_NOT_FOUND", "does not exist"),
         ("{% {'QueueUrl': 'q'} %}", "INPUT_TRANSFORMATION_FAILURE", "missing required field(s): MessageBody"),
         ("{% $events.Data.none %}", "INPUT_TRANSFORMATION_FAILURE", "empty"),
         ("{% $number('x') %}", "INPUT_TRANSFORMATION_FAILURE", "D3030"),

@@ -179,6 +179,38 @@ def test_a_subscriber_is_created_stopped_replayed_and_deleted(console: Console, 
     assert go(console.browser.post(f"/console{path}/delete", typed="s")) == f"/buses/{bus}?done=deleted"
 
 
+def test_a_subscriber_of_a_missing_queue_drops_events(console: Console, bus: str) -> None:
+    """Without a failure queue, events are lost, as severe as a given-up delivery (docs/reference/verdicts.md)."""
+    with console.service.http() as http:
+        http.post("/v1/queues", json={"name": f"{bus}-gone"}).raise_for_status()
+        wanted = {"name": "s", "target": f"{bus}-gone", "configuration": {"RetryPolicy": {"MaxRetryAttempts": 0}}}
+        http.post(f"/v1/buses/{bus}/subscribers", json=wanted).raise_for_status()
+        http.delete(f"/v1/queues/{bus}-gone").raise_for_status()
+        publish(console, bus, {"data": 1}, {"data": 2})
+        path = f"/buses/{bus}/subscribers/s"
+        wait_until(lambda: http.get(f"/v1{path}").json()["failed"] == 2)
+    wait_until(lambda: f"{bus} drops events" in read(console, "/buses"))
+    reason = "2 events dropped, no failure queue: RESOURCE_NOT_FOUND: The queue does not exist."
+    assert f"{bus}/s" in read(console, "")
+    assert reason in read(console, "")
+    missing = f"Queue {bus}-gone does not exist"
+    dead_link = f'href="/console/queues/{bus}-gone"'
+    for shown, texts in (
+        (f"/buses/{bus}", ("s drops events", f"{bus}-gone queue, does not exist", "Waiting Retries")),
+        (path, ("drops events", reason, f"{missing}: create it, or subscribe another target", "waiting 0")),
+    ):
+        text = read(console, shown)
+        assert [wanted for wanted in texts if wanted not in text] == []
+        page = console.page(shown)
+        assert ('class="badge bad">drops events' in page, dead_link in page) == (True, False)
+    assert f"{missing}, so the deliveries of a replay fail." in read(console, path)
+    asked = console.browser.post(f"/console{path}/replay", do="oldest").text
+    assert ("so the deliveries of a replay fail" in asked, dead_link in asked) == (True, False)
+    with console.service.http() as http:
+        http.delete(f"/v1{path}").raise_for_status()
+        http.delete(f"/v1/buses/{bus}").raise_for_status()
+
+
 def test_a_change_replaces_the_filters_and_keeps_the_role(console: Console, bus: str) -> None:
     form = {"name": "s", "target": bus, "filter": '{"n": [2]}', "filter_metadata": '{"k": ["v"]}'}
     console.browser.post(f"/console/buses/{bus}/subscribe", **form)

@@ -202,6 +202,9 @@ def test_a_concern_leads_to_the_page_where_it_is_mended(kind: Kind, cause: Cause
         (("subscriber_fails", "orders/billing", 1, "RESOURCE_NOT_FOUND: gone."), "warn", "orders/billing",
          "The target refuses 1 event: RESOURCE_NOT_FOUND: gone.",
          "/buses/orders/subscribers/billing"),
+        (("subscriber_drops", "orders/billing", 6060, "RESOURCE_NOT_FOUND: gone."), "bad", "orders/billing",
+         "6,060 events dropped, no failure queue: RESOURCE_NOT_FOUND: gone.",
+         "/buses/orders/subscribers/billing"),
         (("old_transaction", None, 1, None), "warn", "Database", "A transaction is open.", "/system"),
         (("old_snapshot", None, 12_000_000, None), "bad", "Database", "A snapshot is 12,000,000 transactions old.",
          "/system"),
@@ -345,7 +348,7 @@ def test_messages_that_return_lead_to_the_mapping_that_fails() -> None:
     [("ListEventSourceMappings", {"mapping_fails", "mapping_stopped"}),
      ("ListTags", {"mapping_fails", "mapping_stopped"}),
      ("GetSchedule", {"schedules_late", "schedule_fails", "schedule_paused"}),
-     ("ListSubscribers", {"subscriber_lags", "subscriber_stopped", "subscriber_fails"}),
+     ("ListSubscribers", {"subscriber_lags", "subscriber_stopped", "subscriber_fails", "subscriber_drops"}),
      ("GetMetrics", {"old_transaction", "old_snapshot"}),
      ("", set())],
 )  # fmt: skip

@@ -52,6 +52,8 @@ class Refusal(Struct, frozen=True):
 
 def build_refusal(error: str, detail: str | None) -> Refusal:
     """Returns the refusal for an error of queue.send_messages."""
+    if error == "QueueDoesNotExist":
+        return Refusal(REFUSALS[error], "The queue does not exist.")
     return Refusal(REFUSALS.get(error, INVALID), error if detail is None else f"{error}: {detail}")
 
 

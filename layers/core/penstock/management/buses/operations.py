@@ -128,7 +128,7 @@ def plan_replay(name: str, subscriber: str, start: Replay, context: Context) -> 
     bus, row = yield from _prepare_replay(name, subscriber, context)
     at = _read_start(start, bus)
     (counted,) = yield from Call(COUNT_EVENTS_SINCE, (bus.arn, at))
-    change = counted.events - row.lag_events
+    change = counted.events - (row.lag_events - row.waiting)
     target = read_resource_row(row.subscriber).target_arn or ""
     return ReplayPlan(target, to_millisecond(at) or "", max(0, change), max(0, -change))
 
@@ -251,6 +251,7 @@ def _show_subscriber(row: ObservedSubscriberRow, bus: StoredBus) -> SubscriberDe
         lag_seconds=0 if since is None else max(0, int((bus.now - since).total_seconds())),
         read_until=to_millisecond(row.read_until),
         waiting=row.waiting,
+        retries=row.retries,
         next_retry_at=to_millisecond(row.next_retry_at),
         delivered=row.delivered,
         refused=row.refused,

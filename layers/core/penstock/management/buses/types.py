@@ -109,12 +109,13 @@ class SubscriberFailure(Struct):
 class SubscriberDescription(Struct):
     """A subscriber of an event bus.
 
-    `lag_events` counts the retained events that the subscriber has not read yet, with those that its filters refuse.
-    `lag_seconds` is the time since the bus received the first of them. `read_until` is the time of the last event that
-    the subscriber has read. `waiting` counts refused events that wait for a retry, up to 10,001. `delivered`, `refused`
-    and `failed` count since the creation and can be some seconds old: events, refused attempts, and events whose
-    delivery ended without success. `configuration` has AWS's members. The state `unsupported` means that the events
-    wait because Penstock cannot deliver to the target.
+    `lag_events` counts the retained events that the subscriber has not read yet, with those that its filters refuse,
+    and the events of `waiting`. `lag_seconds` is the time since the bus received the first of them. `read_until` is the
+    time of the last event that the subscriber has read. `waiting` counts the events that the subscriber has read and
+    not delivered, up to 10,001, for example because of the rate of an API destination. `retries` counts those of them
+    that the target has refused. `delivered`, `refused` and `failed` count since the creation and can be some seconds
+    old: events, refused attempts, and events whose delivery ended without success. `configuration` has AWS's members.
+    The state `unsupported` means that the events wait because Penstock cannot deliver to the target.
     """
 
     name: str
@@ -128,6 +129,7 @@ class SubscriberDescription(Struct):
     lag_seconds: int
     read_until: str | None
     waiting: int
+    retries: int
     next_retry_at: str | None
     delivered: int
     refused: int

@@ -274,6 +274,7 @@ class ObservedSubscriberRow(NamedTuple):
     lag_since: datetime | None
     read_until: datetime | None
     waiting: int
+    retries: int
     next_retry_at: datetime | None
     delivered: int
     refused: int

@@ -36,7 +36,7 @@ Configuration = Annotated[
     Text, typer.Option(metavar="JSON", help="other members of CreateSubscriber, such as '{\"RetryPolicy\": {…}}'")
 ]
 COLUMNS = ("name", "retention_days", "events", "bytes", "published_per_second", "delivered_per_second", "subscribers")
-SUBSCRIBER_COLUMNS = ("name", "state", "type", "lag_events", "lag_seconds", "waiting", "delivered", "failed", "target")
+SUBSCRIBER_COLUMNS = ("name", "state", "type", "lag_events", "lag_seconds", "retries", "delivered", "failed", "target")
 EVENT_COLUMNS = ("published_at", "id", "group_id", "source", "detail_type", "data")
 
 
@@ -254,7 +254,7 @@ def replay(
     if json:
         print_json(said)
     else:
-        lag = f", {said['lag_events']} events to read" if said else ""
+        lag = f", {said['lag_events']} events to deliver" if said else ""
         say(said, False, f"{subscriber} continues at {said.get('moved_to', from_)}{lag}")
 
 

@@ -24,6 +24,7 @@ class Target(NamedTuple):
     kind: str
     name: str
     path: str
+    is_missing: bool = False
 
 
 def describe_target(arn: str, context: Context) -> Target:

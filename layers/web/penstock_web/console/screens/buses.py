@@ -26,7 +26,7 @@ from penstock.management.buses.types import (
 )
 from penstock.management.rights import SIGNED_IN, right_of
 from penstock.management.verdicts import LEVELS
-from penstock_web.console.buses.fields import COLORS, describe_target, parse_moment, read_number, read_utc
+from penstock_web.console.buses.fields import COLORS, Target, describe_target, parse_moment, read_number, read_utc
 from penstock_web.console.buses.subscriber_form import WORDS as SUBSCRIBER_WORDS
 from penstock_web.console.buses.subscriber_form import fill, fill_filters, read_new, read_patch
 from penstock_web.console.forms import FieldProblem, Form
@@ -56,10 +56,11 @@ POSITIONS: Final = {"": False, "last_processed": False, "latest": True}
 
 
 class State(NamedTuple):
-    """The state of a bus and its style."""
+    """The state of a bus or a subscriber, its style, and the reason."""
 
     word: str
     level: str
+    text: str = ""
 
 
 class Enveloped(msgspec.Struct):
@@ -94,9 +95,13 @@ async def buses(page: CurrentPage) -> Response:
 
 
 def find_states(bus: str, concerns: Iterable[Concern]) -> dict[str, State]:
-    """Returns the states of a bus's subscribers that need attention, by the words of the overview."""
-    named = ((one.name.rpartition("/"), one) for one in concerns)
-    return {name: State(one.state, one.level) for (owner, _, name), one in named if owner == bus}
+    """Returns the worst state of each of a bus's subscribers that need attention, by the words of the overview."""
+    found: dict[str, State] = {}
+    for one in sorted(concerns, key=lambda one: LEVELS.index(one.level), reverse=True):
+        owner, _, name = one.name.rpartition("/")
+        if owner == bus:
+            found[name] = State(one.state, one.level, one.text)
+    return found
 
 
 def rank_state(state: State | None) -> int:
@@ -147,13 +152,25 @@ async def bus(bus: str, page: CurrentPage) -> Response:
     listed.subscribers.sort(key=lambda row: rank_state(states.get(row.name)))
     return show_page(
         page, "bus.html", title=bus, bus=shown, listed=listed, after=after, moment=parse_moment, colors=COLORS,
-        states=states, targets=_list_targets(listed, page), done=page.query.get("done", ""),
+        states=states, targets=await _list_targets(listed, page), done=page.query.get("done", ""),
         may={name: page.may(f"events:{name}", shown.arn) for name in ACTS}, reads=_may_browse(shown, page),
     )  # fmt: skip
 
 
-def _list_targets(listed: SubscriberPage, page: Page) -> dict[str, object]:
-    return {row.arn: describe_target(row.target, page.context) for row in listed.subscribers}
+async def _list_targets(listed: SubscriberPage, page: Page) -> dict[str, Target]:
+    """Returns the targets by the subscribers' ARNs. Looks for a target only after it was missing."""
+    found = {row.arn: describe_target(row.target, page.context) for row in listed.subscribers}
+    for row in listed.subscribers:
+        if row.last_failure is not None and row.last_failure.code == "RESOURCE_NOT_FOUND":
+            found[row.arn] = await _find_target(row.target, page)
+    return found
+
+
+async def _find_target(arn: str, page: Page) -> Target:
+    """Returns a target, without a path if it does not exist."""
+    target = describe_target(arn, page.context)
+    is_missing = bool(await page.run(find_missing(arn, page.context)))
+    return target._replace(path="", is_missing=True) if is_missing else target
 
 
 def _may_browse(shown: BusDescription, page: Page) -> bool:
@@ -286,17 +303,21 @@ async def create_subscriber_by_form(bus: str, page: CurrentPage) -> Response:
 async def subscriber(bus: str, subscriber: str, page: CurrentPage) -> Response:
     """Shows a subscriber: its position, its outcomes, its last failure and its configuration."""
     shown = await page.run(operations.describe_subscriber(bus, subscriber, page.context))
-    return _show_subscriber(bus, shown, page, Form(), ACCEPTED)
+    return await _show_subscriber(bus, shown, page, Form(), ACCEPTED)
 
 
-def _show_subscriber(bus: str, shown: SubscriberDescription, page: Page, form: Form, refusal: Refusal) -> Response:
+async def _show_subscriber(
+    bus: str, shown: SubscriberDescription, page: Page, form: Form, refusal: Refusal
+) -> Response:
     may = {name: page.may(f"events:{name}Subscriber", shown.arn) for name in ("Update", "Delete", "Create")}
     failure_queue = (shown.configuration.get("OnFailureConfiguration") or {}).get("Arn")
+    states = find_states(bus, await read_subscriber_concerns(page) or ())
     return show_page(
         page, "subscriber.html", refusal.status, title=shown.name, bus=bus, subscriber=shown, may=may,
         form=form, problems=refusal.problems, moment=parse_moment, colors=COLORS, filters=fill_filters(shown),
-        target=describe_target(shown.target, page.context), may_replay=page.may("penstock:ReplayEvents"),
-        failure_queue=None if failure_queue is None else describe_target(failure_queue, page.context),
+        target=await _find_target(shown.target, page), state=states.get(shown.name),
+        may_replay=page.may("penstock:ReplayEvents"),
+        failure_queue=None if failure_queue is None else await _find_target(failure_queue, page),
         done=page.query.get("done", ""),
     )  # fmt: skip
 
@@ -358,12 +379,12 @@ async def replay_to_subscriber(bus: str, subscriber: str, page: CurrentPage) -> 
             plan = await page.run(operations.plan_replay(bus, subscriber, start, page.context))
             return show_page(
                 page, "replay.html", title=f"Replay to {subscriber}", bus=bus, subscriber=subscriber, plan=plan,
-                form=form, target=describe_target(plan.target, page.context), moment=parse_moment,
+                form=form, target=await _find_target(plan.target, page), moment=parse_moment,
             )  # fmt: skip
         await page.act(operations.replay(bus, subscriber, start, page.context))
     except InvalidParameterValue as error:
         shown = await page.run(operations.describe_subscriber(bus, subscriber, page.context))
-        return _show_subscriber(bus, shown, page, form, explain_refusal(error, form, {"from": "from"}))
+        return await _show_subscriber(bus, shown, page, form, explain_refusal(error, form, {"from": "from"}))
     return redirect(f"{_build_path(bus, subscriber)}?done=moved")
 
 
