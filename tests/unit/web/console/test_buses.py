@@ -6,11 +6,8 @@ from penstock_web.console.screens.buses import State, find_states
 
 def test_the_worst_of_several_concerns_is_the_state() -> None:
     found = [
-        Concern(kind, level, name, None, False, 1, kind, "")
-        for kind, level, name in (
-            ("subscriber_lags", "bad", "orders/billing"),
-            ("subscriber_fails", "warn", "orders/billing"),
-            ("subscriber_fails", "warn", "other/billing"),
-        )
+        Concern("subscriber_lags", "bad", "orders/billing", None, False, 1, "late", ""),
+        Concern("subscriber_fails", "warn", "orders/billing", None, False, 1, "refused", ""),
+        Concern("subscriber_fails", "warn", "other/billing", None, False, 1, "refused", ""),
     ]
-    assert find_states("orders", found) == {"billing": State("lags", "bad", "subscriber_lags")}
+    assert find_states("orders", found) == {"billing": State("lags", "bad", "late")}
