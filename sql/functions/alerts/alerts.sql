@@ -42,6 +42,13 @@ begin
     return next;
 end $$;
 
+-- queue.next_alert_round: returns when the next evaluation can begin, if the last one has ended (begin_alerts).
+create or replace function queue.next_alert_round(p_interval_ms int) returns table (next_at timestamptz)
+language sql stable as $$
+select greatest(clock_timestamp(), max(r.started_at) + p_interval_ms * interval '1 millisecond')
+from queue.alert_round r
+$$;
+
 -- queue.alert_scopes: returns the accounts and regions in which something may need attention or was told, with the
 -- account's own address for alerts. `region` is empty for the deliveries of the account. `url` is null if the account
 -- has no own address. Reads the measurements of all queues once, one index entry for each account with given-up

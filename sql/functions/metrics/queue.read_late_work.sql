@@ -15,9 +15,10 @@
 --   `since` is the time at which the first of the late work was due, or the first missed occurrence of a schedule, or
 --     the start of the transaction. The value is null if it is unknown.
 --   `error` is the last error of the schedule, the last result of the mapping, or the reason why it was stopped,
---     or the last error of a subscriber's target.
+--     or the last error of a subscriber's target. For late work, it names a transaction with locks (find_blocker).
 -- Old transactions come from the last measurement (measure_installation). Uses the indexes schedule_account_due,
 -- schedule_account_failing, schedule_run_schedule, outgoing_delivery_account_due and event_source_mapping_troubled.
+-- This file also contains find_blocker.
 create or replace function queue.read_late_work(
     p_account_id text, p_region text, p_max int, p_late double precision, p_old double precision,
     p_transactions bigint)
@@ -29,7 +30,8 @@ declare
     v_late timestamptz := v_now - p_late * interval '1 second';
 begin
     return query
-    select 'schedules_late', (array_agg(l.name order by l.due_at))[1], count(*), min(l.due_at), null::text, null::text
+    select 'schedules_late', (array_agg(l.name order by l.due_at))[1], count(*), min(l.due_at),
+        (select queue.find_blocker('queue.schedule', v_late)), null::text
     from (
         select s.due_at, case when s.group_name = 'default' then s.name else s.group_name || ':' || s.name end as name
         from queue.schedule s
@@ -50,8 +52,8 @@ begin
         where s.account_id = p_account_id and s.region = p_region and s.consecutive_failures > 0
         order by s.group_name, s.name limit 50) f;
     return query
-    select 'deliveries_late', (array_agg(l.endpoint order by l.due_at))[1], count(*), min(l.due_at), null::text,
-        null::text
+    select 'deliveries_late', (array_agg(l.endpoint order by l.due_at))[1], count(*), min(l.due_at),
+        (select queue.find_blocker('queue.outgoing_delivery', v_late)), null::text
     from unnest(queue.delivery_carriers()) k(carrier)
     cross join lateral (
         select d.due_at, d.endpoint from queue.outgoing_delivery d
@@ -84,3 +86,21 @@ begin
     select 'old_snapshot', null, r.value::bigint, null, null, null
     from queue.reading r where r.name = 'oldest_xmin' and r.label = '' and r.value > p_transactions;
 end $$;
+
+-- queue.find_blocker: returns which process of PostgreSQL holds a lock on p_table, or on another table of the schema,
+-- in a transaction that began before p_before, or null. A lock that no write waits for does not count. The text has no
+-- time if the role cannot see when the transaction began.
+create or replace function queue.find_blocker(p_table regclass, p_before timestamptz) returns text
+language sql stable as $$
+    select format('PostgreSQL''s process %s holds a lock on %s', a.pid, l.relation::regclass)
+        || coalesce(to_char(
+            a.xact_start at time zone 'UTC', '", in a transaction since "YYYY-MM-DD HH24:MI:SS" UTC"'), '')
+    from pg_locks l
+    join pg_stat_activity a on a.pid = l.pid
+    join pg_class c on c.oid = l.relation
+    where l.locktype = 'relation' and l.granted and l.mode not in ('AccessShareLock', 'ShareUpdateExclusiveLock')
+        and a.datname = current_database() and c.relkind in ('r', 'p') and c.relnamespace = 'queue'::regnamespace
+        and (a.xact_start < p_before or a.xact_start is null) and a.pid <> pg_backend_pid()
+    order by l.relation = p_table desc, a.xact_start
+    limit 1
+$$;

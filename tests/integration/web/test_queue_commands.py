@@ -54,7 +54,7 @@ def test_messages_come_back_as_they_were_sent(penstock: Command) -> None:
     assert penstock("create", "orders", "--attribute", "VisibilityTimeout=60") == "created orders\n"
     assert penstock("send", "orders", '{"price": 1.10}') == "sent 1 message to orders\n"
     assert penstock("send", "orders", "\x1b[2Jhello") == "sent 1 message to orders\n"
-    assert sorted(line.split("  ", 1)[1].split() for line in penstock("peek", "orders").splitlines()) == [
+    assert sorted(line.split()[2:] for line in penstock("peek", "orders").splitlines()) == [
         ["0", "\\x1b[2Jhello"],
         ["0", '{"price":1.10}'],
     ], "a message cannot write to the terminal"
@@ -280,7 +280,7 @@ def test_nothing_to_send_is_an_error(
 def test_peek_shows_groups(penstock: Command) -> None:
     penstock("create", "grouped.fifo")
     penstock("send", "grouped.fifo", "hello", "--group", "g1", "--dedup", "1")
-    assert penstock("peek", "grouped.fifo").split()[1:] == ["0", "g1", "hello"]
+    assert penstock("peek", "grouped.fifo").split()[2:] == ["0", "g1", "hello"]
 
 
 def test_dead_letters_go_back(penstock: Command) -> None:
@@ -290,10 +290,10 @@ def test_dead_letters_go_back(penstock: Command) -> None:
     penstock("send", "jobs", "broken")
     assert "broken" in penstock("receive", "jobs", "--hide", "0")
     assert penstock("receive", "jobs") == ""  # This receive moved the message to the dead-letter queue.
-    assert penstock("peek", "failed").split()[1:] == ["1", "broken"]
+    assert penstock("peek", "failed").split()[2:] == ["1", "broken"]
     for text in ("other", "third"):
         penstock("send", "failed", text)
-    assert penstock("search", "failed", "--filter", '{"text": "roken"}').split()[2:] == ["broken"]
+    assert penstock("search", "failed", "--filter", '{"text": "roken"}').split()[3:] == ["broken"]
     counts = [line.split()[0] for line in penstock("failures", "failed").splitlines()]
     assert counts == ["count", "2", "1", "examined"]
     moved = penstock("redrive", "failed", "--filter", '{"text": "broken"}', "--wait", "--yes").splitlines()[-1]
@@ -387,7 +387,7 @@ def test_topics_and_who_gets_what(penstock: Command) -> None:
     penstock("subscriptions", "create", "news", "--queue", "eu", "--raw", "--filter", policy)
     penstock("publish", "news", "lost", "--header", "region=us")
     penstock("publish", "news", "found", "--header", "region=eu")
-    assert penstock("receive", "eu", "--wait", "20", "--max", "10").split()[2:] == ["found", 'region="eu"']
+    assert penstock("receive", "eu", "--wait", "20", "--max", "10").split()[3:] == ["found", 'region="eu"']
     (row,) = lines(penstock("subscriptions", "list", "news", "--json"))
     penstock("subscriptions", "delete", str(row["arn"]))
     assert lines(penstock("subscriptions", "list", "news", "--json")) == []

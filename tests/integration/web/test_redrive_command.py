@@ -30,6 +30,11 @@ def test_redrive_asks_with_the_number(
         for typed, options, asked in (
             ("n\n", [], "Move 3 messages of asked to the source queues? [y/N]"),
             ("n\n", ["--text", "a"], "Move 2 messages of asked to the source queues? [y/N]"),
+            (
+                "n\n",
+                ["--canary", "1"],
+                "Move 3 messages of asked to the source queues, 1 message first as a canary? [y/N]",
+            ),
             ("n\n", ["--id", "7", "--to", "asked-to"], "Move 1 message of asked to asked-to? [y/N]"),
             ("y\n", ["--text", "none", "--to", "asked-to"], "Move 0 messages of asked to asked-to? [y/N]"),
         ):
@@ -42,3 +47,34 @@ def test_redrive_asks_with_the_number(
         for wrong in (["queue", "askd"], ["redrive", "asked", "--to", "askd", "--yes"]):
             assert main([*wrong, "--endpoint", service.url]) == 1
             assert capsys.readouterr().err.rstrip().endswith('Did you mean "asked"?')
+
+
+def test_lists_have_ids_and_redrive_names_the_source_queue_and_the_next_step(
+    postgres: TestServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with postgres.database() as database, running_service(database.api_dsn) as service, service.http() as http:
+        for command in (
+            ["create", "dead"],
+            ["create", "jobs", "--dead-letters", "dead", "--max-receives", "1"],
+            ["send", "jobs", "x"],
+            ["receive", "jobs", "--hide", "0"],
+            ["receive", "jobs"],
+        ):
+            assert main([*command, "--endpoint", service.url]) == 0
+        monkeypatch.setattr(sys, "stdin", FakeTerminal("n\n"))
+        assert main(["redrive", "dead", "--canary", "1", "--endpoint", service.url]) == 1
+        assert "Move 1 message of dead to jobs, 1 message first as a canary? [y/N]" in capsys.readouterr().out
+        (broken,) = http.get("/v1/queues/dead/messages/peek").json()
+
+        def output(*command: str) -> str:
+            assert main([*command, "--endpoint", service.url]) == 0
+            return capsys.readouterr().out
+
+        for listing in ("peek", "search"):
+            assert output(listing, "dead").split()[0] == str(broken["id"])
+        assert f"  {broken['id']}  " in output("failures", "dead")
+        by_number = output("message", str(broken["id"]), "--queue", "dead")
+        assert output("message", broken["message_id"]) == by_number
+        moved = output("redrive", "dead", "--canary", "1", "--yes")
+        (move,) = http.get("/v1/queues/dead/moves").json()["moves"]
+        assert f"`penstock moves continue dead {move['id']}`" in moved

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -410,6 +411,9 @@ def test_a_problem_shows_that_an_alert_will_tell_it(db: Connection, receiver: Re
     both, other = {("given_up", 2), ("old_transaction", 2)}, {("given_up", 2)}
     assert (read_pending(db, OWN, settings), read_pending(db, OTHER, settings)) == (both, other)
     assert evaluate(settings) == 0
+    pause = timedelta(milliseconds=settings.queue_alert_interval_ms)
+    started = value(db, "select started_at from queue.alert_round")
+    assert all(one.expected_at >= started + pause for one in show(db, OWN, settings).pending if one.expected_at)
     assert read_pending(db, OWN, settings) == {("given_up", 1), ("old_transaction", 1)}
     assert evaluate(settings) == 1
     assert read_pending(db, OWN, settings) == set()

@@ -367,7 +367,7 @@ def test_json_has_every_change_and_a_text() -> None:
     assert body["text"].split("\n")[:2] == [
         "Penstock: 1 problem, 1 ended",
         (
-            "- orders: stalled. No consumer receives. Since 2030-01-01 12:00:00 UTC. "
+            "- orders: stalled, 7 messages. No consumer receives. Since 2030-01-01 12:00:00 UTC. "
             "https://queues.example.com/console/queues/orders"
         ),
     ]

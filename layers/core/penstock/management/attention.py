@@ -23,8 +23,9 @@ from penstock.effects import Call, Operation
 from penstock.postgres.statements.deliveries import LIST_FAILED_ENDPOINTS, FailedEndpointRow
 from penstock.postgres.statements.metrics import READ_LATE_WORK, LateWorkRow, VerdictFactsRow
 from penstock.postgres.statements.queues import READ_OVERVIEW, OverviewRow
+from penstock.settings import Settings
 from penstock.verdicts import Cause, Kind, Verdict
-from penstock.verdicts.words import name_state
+from penstock.verdicts.words import explain_delay, name_state
 
 from .metrics.views import to_utc
 from .rights import build_schedule_arn, needs
@@ -169,8 +170,7 @@ class Judged(NamedTuple):
 
 @needs("account", "sqs:ListQueues", "penstock:GetLag", "penstock:ListDeliveries")
 def read_attention(context: Context) -> Operation[Attention]:
-    """Returns what needs attention. Omits schedules, mappings, subscribers and the database if the caller may not
-    read them."""
+    """Returns what needs attention, without what the caller may not read."""
     judged = yield from read_judged(context)
     others = yield from read_other_concerns(context)
     return Attention(judged.total.queues or 0, find_concerns(judged.queues, others))
@@ -188,20 +188,19 @@ def read_judged(context: Context) -> Operation[Judged]:
 
 @needs("account", "penstock:ListDeliveries")
 def read_other_concerns(context: Context) -> Operation[list[Concern]]:
-    """Returns the concerns about endpoints, and about schedules, mappings and the database if the caller may read
-    them.
-    """
-    return (yield from collect_other_concerns(context.account_id, context.region, find_hidden(context)))
+    """Returns the concerns besides queues, without those that the caller may not read."""
+    settings = context.environment.settings
+    return (yield from collect_other_concerns(context.account_id, context.region, find_hidden(context), settings))
 
 
 def collect_other_concerns(
-    account_id: str, region: str, hidden: Collection[str] = frozenset()
+    account_id: str, region: str, hidden: Collection[str] = frozenset(), settings: Settings | None = None
 ) -> Operation[list[Concern]]:
     """Returns the concerns about endpoints, schedules, mappings and the database, without the kinds in `hidden`."""
     rows = yield from Call(LIST_FAILED_ENDPOINTS, (account_id, MAX_COUNTED, FAILING_SECONDS))
     limits = (MAX_COUNTED, LATE_SECONDS, OLD_SECONDS, OLD_TRANSACTIONS)
     late = yield from Call(READ_LATE_WORK, (account_id, region, *limits))
-    return [*describe_endpoints(rows), *(describe_late_work(row) for row in late if row.kind not in hidden)]
+    return [*describe_endpoints(rows), *(describe_late_work(row, settings) for row in late if row.kind not in hidden)]
 
 
 def find_hidden(context: Context) -> frozenset[str]:
@@ -416,14 +415,15 @@ def name_given_up(row: FailedEndpointRow) -> str:
     return f"{row.given_up:,} deliveries were given up, the newest of them the {confirmation}"
 
 
-def describe_late_work(row: LateWorkRow) -> Concern:
-    """Returns the concern about late or failing work, or about an old transaction."""
+def describe_late_work(row: LateWorkRow, settings: Settings | None = None) -> Concern:
+    """Returns the concern about late or failing work, or an old transaction. `settings` are those of this process."""
     name, page = "Database", ConsolePage.SYSTEM.build_path()
     includes: list[Included] = []
     if row.kind == SCHEDULES_LATE:
         name = name_first(row.name, row.number) or "Schedules"
         text = f"{name} {'is' if row.number == 1 and row.name else 'are'} due and did not fire."
-        text += " A process with QUEUE_SCHEDULE_ENABLED fires schedules."
+        fires = settings is not None and settings.queue_schedule_enabled
+        text += f" {explain_delay(row.kind, row.error, is_done_here=fires)}"
         page = ConsolePage.SCHEDULES.build_path()
         if row.number == 1 and row.name:
             page = ConsolePage.SCHEDULE.build_path(schedule=row.name)
@@ -433,7 +433,8 @@ def describe_late_work(row: LateWorkRow) -> Concern:
         name = name_first(endpoint, row.number) or "Deliveries"
         text = f"{number} due {'delivery waits' if row.number == 1 else 'deliveries wait'}"
         text += f", the first to {endpoint}" if endpoint else ""
-        text += ". A process with QUEUE_HTTP_DELIVERY_ENABLED makes them."
+        delivers = settings is not None and settings.queue_http_delivery_enabled
+        text += f". {explain_delay(row.kind, row.error, is_done_here=delivers)}"
     elif row.kind in (SCHEDULE_FAILS, SCHEDULE_PAUSED):
         return describe_failing_schedule(row)
     elif row.kind in SUBSCRIBER_KINDS:
@@ -458,9 +459,7 @@ def name_mapping(queue: str, target: str) -> str:
 
 
 def describe_failing_schedule(row: LateWorkRow) -> Concern:
-    """Returns the concern about a schedule that fails. A paused one is severe, because it fires only after a user
-    resumes it.
-    """
+    """Returns the concern about a schedule that fails. Only a user lets a paused one fire again, so it is severe."""
     name, error = row.name or "", (row.error or "no cause").rstrip(".")
     page = ConsolePage.SCHEDULE.build_path(schedule=name)
     if row.kind == SCHEDULE_FAILS:

@@ -62,3 +62,18 @@ def name_state(kind: str, cause: str | None = None) -> str:
 def name_kind(kind: str) -> str:
     """Returns the word for a verdict or a kind of concern whose cause is not known."""
     return "paused or throttled" if kind == Kind.THROTTLED.value else name_state(kind)
+
+
+def explain_delay(kind: str, blocker: str | None, *, is_done_here: bool) -> str:
+    """Returns what to do about late schedules or deliveries, as a sentence. `kind` is the kind of their concern.
+    `blocker` names an old transaction with locks (queue.read_late_work). `is_done_here` says whether this process fires
+    schedules or makes deliveries.
+    """
+    is_schedule = kind == "schedules_late"
+    if blocker is not None:
+        return f"{blocker}: end its transaction."
+    if is_done_here:
+        return f"This process {'fires schedules' if is_schedule else 'makes deliveries'}: its log says why it did not."
+    if is_schedule:
+        return "A process with QUEUE_SCHEDULE_ENABLED fires schedules."
+    return "A process with QUEUE_HTTP_DELIVERY_ENABLED makes them."

@@ -1,8 +1,9 @@
-"""The event buses in `penstock top`: a line for each bus, and a line for each subscriber that needs attention."""
+"""The lines above the queues in `penstock top`: everything that needs attention, then a line for each event bus."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Final, NamedTuple
 
 from rich.text import Text
@@ -14,12 +15,9 @@ from penstock_web.report.svg import plural
 from . import printing
 from .client import Document, RefusedError, RestClient
 
-KINDS: Final = frozenset(("subscriber_lags", "subscriber_stopped", "subscriber_fails", "subscriber_drops"))
-"""The kinds of concerns about subscribers (docs/reference/verdicts.md)."""
-
 
 class BusReading(NamedTuple):
-    """The buses, and the concerns about subscribers, the most severe first."""
+    """The buses, and everything that needs attention, the most severe first."""
 
     buses: Sequence[Document] = ()
     troubled: Sequence[Document] = ()
@@ -34,19 +32,43 @@ def read_buses(client: RestClient, concerns: Sequence[Document]) -> BusReading:
         buses = list(client.pages("/buses", "buses"))
     except RefusedError:
         buses = []
-    return BusReading(buses, [concern for concern in concerns if concern["kind"] in KINDS])
+    return BusReading(buses, concerns)
+
+
+def build_problem_lines(concerns: Sequence[Document], width: int, number: int) -> list[Text]:
+    """Returns at most `number` lines of `width` characters: a line for each concern, and below it the reason, as far as
+    the lines suffice. The reasons of the first concerns come before those of the others.
+    """
+    if number <= 0:
+        return []
+    hidden = len(concerns) - number
+    left, lines = number - len(concerns), list[Text]()
+    for concern in concerns[: number - 1] if hidden > 0 else concerns:
+        lines.append(_show_concern(concern))
+        reason = wrap(to_printable(str(concern["text"])), max(10, width - 2))
+        kept = reason[: max(0, left)]
+        if kept and len(kept) < len(reason):
+            kept[-1] = f"{kept[-1][: width - 3]}\u2026"
+        lines += [Text(f"  {line}", "dim") for line in kept]
+        left -= len(kept)
+    if hidden > 0:
+        lines.append(Text(f"and {hidden + 1:,} more: penstock status", "dim"))
+    return _keep_width(lines)
 
 
 def build_lines(reading: BusReading, number: int) -> list[Text]:
-    """Returns at most `number` lines. Subscribers that need attention come before the buses, the busiest first."""
-    lines = [_show_concern(concern) for concern in reading.troubled]
-    lines += [_show_bus(bus) for bus in sorted(reading.buses, key=_sort_key)]
+    """Returns at most `number` lines about buses, the busiest first."""
+    lines = [_show_bus(bus) for bus in sorted(reading.buses, key=_sort_key)]
     hidden = len(lines) - number
     if hidden > 0 and number > 0:
-        lines[number - 1 :] = [Text(f"and {hidden + 1:,} more lines of event buses", "dim")]
-    for line in lines[:number]:
+        lines[number - 1 :] = [Text(f"and {hidden + 1:,} more event buses", "dim")]
+    return _keep_width(lines[:number])
+
+
+def _keep_width(lines: list[Text]) -> list[Text]:
+    for line in lines:
         line.no_wrap, line.overflow = True, "ellipsis"
-    return lines[:number]
+    return lines
 
 
 def _sort_key(bus: Document) -> tuple[float, str]:
@@ -55,10 +77,7 @@ def _sort_key(bus: Document) -> tuple[float, str]:
 
 def _show_concern(concern: Document) -> Text:
     state = str(concern["state"])
-    text = f"subscriber {to_printable(str(concern['name']))}  "
-    shown = Text(text)
-    shown.append(state, printing.STYLES.get(state, ""))
-    return shown.append(f"  {to_printable(str(concern['text']))}")
+    return Text(f"{to_printable(str(concern['name']))}  ").append(state, printing.STYLES.get(state, ""))
 
 
 def _show_bus(bus: Document) -> Text:

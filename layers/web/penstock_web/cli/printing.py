@@ -126,13 +126,15 @@ class Progress:
 
 
 def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
-    """Prints one line for each message: when the message was sent, how often it was received, its group, its body and
+    """Prints one line for each message: its id, when it was sent, how often it was received, its group, its body and
     its attributes. A dead letter's number of receives includes the receives from the source queue. Penstock's own
     attributes, such as `_schedule`, are not shown.
     """
     import msgspec
 
-    for message in messages:
+    found = list(messages)
+    width = max((len(str(message.id)) for message in found), default=0)
+    for message in found:
         if json:
             print_json(message)
             continue
@@ -142,7 +144,8 @@ def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
         group = "" if message.group_id is None else f"{to_printable(message.group_id)}  "
         shown = {name: value for name, value in sorted(message.headers.items()) if not name.startswith("_")}
         headers = "".join(f"  {name}={bytes(value).decode()}" for name, value in shown.items())
-        print(f"{message.enqueued_at}  {receives:>3}  {group}{to_printable(text)}{to_printable(headers)}")
+        start = f"{message.id:>{width}}  {message.enqueued_at}  {receives:>3}  {group}"
+        print(f"{start}{to_printable(text)}{to_printable(headers)}")
 
 
 def print_fields(document: Mapping[str, object]) -> None:

@@ -1,4 +1,4 @@
-"""The table of `penstock top`: its columns, its order, the keys that change the order, and the lines about buses."""
+"""The table of `penstock top`: its columns, its order, the keys that change the order, and the lines above it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from penstock_web.local.terminal_text import to_printable
 from penstock_web.report.formats import rate_with_unit
 from penstock_web.report.svg import plural
 
-from .bus_lines import NO_BUSES, BusReading, build_lines
+from .bus_lines import NO_BUSES, BusReading, build_lines, build_problem_lines
 from .lag import ListedQueue, Rates, emptying, find_largest_rates, find_verdict_in, show_state
 
 _HEAD_LINES: Final = 4
-"""The lines above the first queue without event buses: the summary, the keys, an empty line or an error, and the
-titles."""
+"""The lines above the first queue without problems and event buses: the summary, the keys, an empty line or an error,
+and the titles."""
+_LEAST_QUEUES: Final = 3
+"""At least this many queues have a line below the problems and the event buses."""
 _BUS_SHARE: Final = 4
 """Event buses have at most this part of the terminal's lines: one in four."""
 
@@ -83,6 +85,7 @@ class QueueTable:
         self.largest = find_largest_rates([])
         self.read_at = datetime.now(UTC)
         self.error = ""
+        self.width = 80
         self.concerns: int | None = None
         self.buses = NO_BUSES
 
@@ -118,11 +121,14 @@ class QueueTable:
 
     def visible_rows(self, height: int) -> int:
         """Returns the number of queues that a terminal with `height` lines shows."""
-        return max(1, height - _HEAD_LINES - len(self.list_bus_lines(height)))
+        return max(1, height - _HEAD_LINES - len(self.list_lines(height)))
 
-    def list_bus_lines(self, height: int) -> list[Text]:
-        """Returns the lines about event buses, which a terminal with `height` lines shows above the queues."""
-        return build_lines(self.buses, height // _BUS_SHARE)
+    def list_lines(self, height: int) -> list[Text]:
+        """Returns the lines about problems and event buses, which a terminal with `height` lines shows above the
+        queues."""
+        buses = build_lines(self.buses, height // _BUS_SHARE)
+        room = height - _HEAD_LINES - _LEAST_QUEUES - len(buses)
+        return build_problem_lines(self.buses.troubled, self.width, room) + buses
 
     def sort(self) -> list[Row]:
         """Returns the rows in the chosen order. Equal rows are in the order of their names."""
@@ -132,13 +138,14 @@ class QueueTable:
 
     def render(self, width: int, height: int) -> RenderableType:
         """Returns what a terminal with `width` columns and `height` lines shows."""
+        self.width = width
         page = self.visible_rows(height)
         self.first = max(0, min(self.first, len(self.rows) - page))
         error = Text(to_printable(self.error), "red", no_wrap=True, overflow="ellipsis")
         keys = _join_fitting([Text(part, "dim") for part in HELP], width, "  ")
-        buses = self.list_bus_lines(height)
+        lines = self.list_lines(height)
         queues = self.table(width, self.sort()[self.first : self.first + page])
-        return Group(self._summary(width), keys, *buses, error, queues)
+        return Group(self._summary(width), keys, *lines, error, queues)
 
     def table(self, width: int, rows: Sequence[Row]) -> Table:
         """Returns a table that is at most `width` characters wide: leaves out columns that do not fit."""

@@ -57,6 +57,29 @@ def test_late_schedules_are_counted_from_the_first(db: Connection) -> None:
     assert late_work(db, most=2)["schedules_late"].number == 2
 
 
+def test_late_work_names_a_transaction_with_a_lock(db: Connection, database: Database) -> None:
+    """Readers and young transactions do not count. Locks on the table of the late work come first. The service's role
+    does not see when the transaction of a superuser began (pg_stat_activity, PostgreSQL's manual).
+    """
+    schedules(db, "late", timedelta(minutes=-5))
+
+    def blocker(limit: float) -> str:
+        return call(db, READ_LATE_WORK, *PLACE, 9, limit, 600.0, 10_000_000)[0].error or ""
+
+    with psycopg.connect(database.api_dsn) as holder, psycopg.connect(database.dsn) as foreign:
+        holder.execute("select from queue.schedule")
+        assert not blocker(0)
+        holder.execute("select from queue.schedule for key share")
+        assert not blocker(60)
+        named = (
+            f"PostgreSQL's process {holder.info.backend_pid} holds a lock on queue.schedule, in a transaction since 2"
+        )
+        assert blocker(0).startswith(named)
+        foreign.execute("lock table queue.log in row exclusive mode")
+        assert blocker(60) == f"PostgreSQL's process {foreign.info.backend_pid} holds a lock on queue.log"
+        assert blocker(0).startswith(named)
+
+
 def test_a_schedule_fails_since_its_first_missed_occurrence(db: Connection) -> None:
     schedules(db, "fails", timedelta(hours=1), failures=2, error="the queue does not exist")
     db.execute(

@@ -89,6 +89,7 @@ def responses(received: ReceivedRow) -> dict[str, list[str]]:
         visible_at=format_timestamp(received.visible_at_ms),
         message=convert_to_json(received.body),
         headers=to_headers(received.attributes),
+        message_id=received.message_id,
         group_id="g" * 128,
     )
     namespace = "http://queue.amazonaws.com/doc/2012-11-05/"

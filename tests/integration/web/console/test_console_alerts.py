@@ -105,6 +105,20 @@ def test_problems_are_listed_without_an_address(alerting: Console) -> None:
         db.execute("delete from queue.outgoing_delivery")
 
 
+def test_a_problem_that_no_alert_has_told_shows_when_one_will(alerting: Console, hook: Receiver) -> None:
+    """The service evaluates every 10 minutes, and an alert follows the second evaluation."""
+    alerting.browser.post(PAGE, url=hook.url(SECRET))
+    with psycopg.connect(alerting.database.dsn) as db:
+        db.execute(GIVEN_UP, ("https://new.test/", 2))
+        db.execute("update queue.alert_round set started_at = clock_timestamp(), ended_at = clock_timestamp()")
+        db.commit()
+        wait_until(lambda: "https://new.test/" in alerting.page("/alerts"))
+        (wait,) = re.findall(r'data-label="Reported"><small>(.*?)</small>', alerting.page("/alerts"), re.DOTALL)
+        assert re.fullmatch(r"in (9|10|19|20) min.*", wait)
+        db.execute("delete from queue.outgoing_delivery")
+    alerting.browser.post(f"{PAGE}/clear")
+
+
 def test_a_reported_problem_shows_whether_its_alert_arrived(alerting: Console) -> None:
     with psycopg.connect(alerting.database.dsn) as db:
         for name, state in (("https://told.test/", "pending"), ("https://lost.test/", "exhausted")):

@@ -193,6 +193,10 @@ def test_causes_are_shown_and_sought_in_the_list_of_messages(console: Console) -
     assert causes == {"bad": cause, "good": ""}
     assert "<script>alert" not in text
     assert "Cause" not in table(console.page("/queues/causeless/messages"), "messages")[0]
+    paths = set(re.findall(r'href="/console(/queues/caused/messages/[0-9]+)', text))
+    shown = {path: html.unescape(console.page(path)) for path in paths}
+    (bad,) = (path for path, page in shown.items() if f"data-cause>{cause}</p>" in page)
+    assert shown[bad].index("data-cause") < shown[bad].index('id="body"')
     (link,) = re.findall('class="cause"[^>]*><a href="([^"]+)"', text)
     found = console.page(f"/queues/caused/messages{html.unescape(link)}")
     assert [row["Message"] for row in table(found, "messages")] == ["bad"]

@@ -1,6 +1,7 @@
 """Tests the console's screens with real queues, including the forms that change them."""
 
 import re
+from html import unescape
 from typing import Any
 
 import psycopg
@@ -228,6 +229,29 @@ def test_a_schedule_is_run_paused_and_resumed(console: Console) -> None:
     assert "Pause" in console.page("/schedules/daily")
     assert console.audit("scheduler:UpdateSchedule")[6] == {"status": ["paused", "active"]}
     assert console.browser.get("/console/schedules/none").status_code == 404
+
+
+def test_a_late_schedule_shows_what_it_missed_and_what_to_do(console: Console) -> None:
+    """A lock that permits the update of other columns keeps the service from firing the schedule."""
+    console.queue("late")
+    new = {"name": "late", "cron": "0 3 * * *", "target": {"queue": "late", "message": 1}}
+    assert console.browser.http.post("/v1/schedules", json=new).status_code == 201
+    page = console.page("/schedules/late")
+    assert ("is late" in page, "Missed times" in page) == (False, False)
+    with psycopg.connect(console.database.dsn) as holder, psycopg.connect(console.database.dsn) as other:
+        holder.execute("select from queue.schedule where name = 'late' for key share")
+        other.execute(
+            "update queue.schedule set next_fire_at = now() - interval '5 min', due_at = now() - interval '5 min'"
+            " where name = 'late'"
+        )
+        other.commit()
+        page = console.page("/schedules/late")
+        blocker = f"PostgreSQL's process {holder.info.backend_pid} holds a lock on queue.schedule"
+    assert blocker in unescape(page.partition('class="notice bad">')[2].partition("</p>")[0])
+    missed, following = page.partition("Missed times")[2].split("Next times")
+    assert "5 min ago" in missed
+    assert "due for" not in following
+    assert console.browser.post("/console/schedules/late/delete").status_code == 303
 
 
 def test_the_list_of_schedules_begins_with_those_that_fail(console: Console) -> None:

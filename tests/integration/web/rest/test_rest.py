@@ -112,7 +112,7 @@ def test_a_received_message_has_its_shape(http: httpx.Client) -> None:
     message_id = send(http, {"a": 1}, headers=headers)
     (message,) = receive(http, vt=60)
     assert set(message) == {
-        "id", "receipt", "read_count", "enqueued_at", "visible_at", "message", "headers",
+        "id", "message_id", "receipt", "read_count", "enqueued_at", "visible_at", "message", "headers",
     }  # fmt: skip
     assert message["id"] == message_id
     assert message["read_count"] == 1

@@ -59,7 +59,9 @@ def test_a_search_hints_at_members_if_it_finds_nothing(
     assert output.out == ""
     assert [line.partition("--json")[2] for line in output.err.splitlines()] == ([] if option is None else [option])
     assert main(["search", "orders", text, "--json", "a=1"]) == 0
-    found.append(FoundMessage(1, 0, "2030-01-01T00:00:00Z", msgspec.Raw(b"{}"), {}, state="visible", receive_count=0))
+    found.append(
+        FoundMessage(1, 0, "2030-01-01T00:00:00Z", msgspec.Raw(b"{}"), {}, "", state="visible", receive_count=0)
+    )
     assert main(["search", "orders", text]) == 0
     assert capsys.readouterr().err == ""
 

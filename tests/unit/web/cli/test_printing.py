@@ -2,10 +2,12 @@
 
 import io
 import sys
+from datetime import UTC, datetime
 
 import pytest
 
 from penstock_web.cli import printing
+from penstock_web.cli.commands.alerts import describe_wait
 
 ROWS: list[dict[str, object]] = [
     {"name": "a\x1b[2J", "state": "failed", "of": 3},
@@ -100,3 +102,11 @@ def test_progress_in_a_file_is_a_line_for_each_change(monkeypatch: pytest.Monkey
         for text in ("1 of 2", "1 of 2", "2 of 2"):
             progress.show(text)
     assert file.getvalue() == "1 of 2\n2 of 2\n"
+
+
+@pytest.mark.parametrize(
+    ("expected_at", "text"),
+    [(None, "never; no address"), ("2030-01-01T00:00:40Z", "in 40 s"), ("2029-12-31T23:59:00.5Z", "now")],
+)
+def test_a_problem_shows_when_its_alert_is_sent(expected_at: str | None, text: str) -> None:
+    assert describe_wait(expected_at, datetime(2030, 1, 1, tzinfo=UTC)) == text

@@ -180,26 +180,55 @@ LAGS: Document = {
 BUSES = BusReading([bus("idle", 0), bus("orders", 3.0)], [LAGS])
 
 
+def problem(name: str, text: str, state: str = "late") -> Document:
+    return {"kind": "x", "name": name, "state": state, "text": text}
+
+
+PROBLEMS = [problem("nightly", "nightly is due and did not fire. " + "A process fires schedules. " * 3),
+            problem("https://a.test", "A user paused the deliveries to this endpoint.", "paused")]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_every_problem_is_above_the_queues_with_its_whole_reason(table: QueueTable, width: int) -> None:
+    table.take(QUEUES, 2, BusReading((), PROBLEMS))
+    lines = [line.rstrip() for line in shown(table, width, 24)]
+    places = [lines.index(line) for line in ("nightly  late", "https://a.test  paused")]
+    assert places[0] == 2
+    assert " ".join(" ".join(lines[3 : places[1]]).split()) == str(PROBLEMS[0]["text"]).rstrip()
+    assert lines[places[1] + 1] == "  A user paused the deliveries to this endpoint."
+
+
+def test_a_low_terminal_shows_all_problems_before_reasons(table: QueueTable) -> None:
+    table.take(QUEUES, 2, BusReading((), PROBLEMS))
+    table.width = 80
+    assert [line.plain for line in table.list_lines(9)] == ["nightly  late", "https://a.test  paused"]
+    (_, cut, _) = (line.plain for line in table.list_lines(10))
+    assert cut.startswith("  nightly is due")
+    assert cut.endswith("…")
+    assert [line.plain for line in table.list_lines(8)] == ["and 2 more: penstock status"]
+    assert table.list_lines(7) == []
+
+
 def test_buses_are_above_the_queues_and_lagging_subscribers_before_them(table: QueueTable) -> None:
     table.take(QUEUES, 1, BUSES)
     lines = [line.rstrip() for line in shown(table)]
-    assert lines[2].startswith("subscriber orders/billing  lags  9 events wait")
-    assert lines[3:5] == [
+    assert lines[2] == "orders/billing  lags"
+    assert lines[3].startswith("  9 events wait for the subscriber.")
+    assert lines[4:6] == [
         "bus orders  in 3.0/s  out 6.0/s  1,200 events  1 subscriber",
         "bus idle  in 0  out 0  1,200 events  1 subscriber",
     ]
     assert not any("\x1b[2J" in line for line in lines)
-    assert table.visible_rows(20) == 13
+    assert table.visible_rows(20) == 12
 
 
-@pytest.mark.parametrize(("height", "number"), [(0, 0), (3, 0), (4, 1), (8, 2), (12, 3), (400, 3)])
+@pytest.mark.parametrize(("height", "number"), [(0, 0), (3, 0), (4, 1), (8, 2), (400, 2)])
 def test_buses_leave_room_for_queues(table: QueueTable, height: int, number: int) -> None:
-    table.take(QUEUES, 1, BUSES)
-    lines = [line.plain for line in table.list_bus_lines(height)]
+    table.take(QUEUES, 0, BusReading(BUSES.buses))
+    lines = [line.plain for line in table.list_lines(height)]
     assert len(lines) == number
-    hidden = 3 - number
-    assert (lines[-1] == f"and {hidden + 1} more lines of event buses") if 0 < number < 3 else True
+    assert number != 1 or lines == ["and 2 more event buses"]
 
 
 def test_a_terminal_without_buses_has_no_line_for_them(table: QueueTable) -> None:
-    assert table.list_bus_lines(400) == []
+    assert table.list_lines(400) == []

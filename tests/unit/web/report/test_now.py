@@ -29,6 +29,7 @@ from penstock.management.verdicts import Observed, rank_badness
 from penstock.postgres.statements.deliveries import FailedEndpointRow
 from penstock.postgres.statements.metrics import LateWorkRow, VerdictFactsRow
 from penstock.postgres.statements.queues import OverviewRow
+from penstock.settings import Settings
 from penstock.verdicts import Cause, Emptying, Facts, Kind, Minute, Verdict
 from penstock.verdicts.series import build_series
 from penstock_web.report.advice import BY_CAUSE, BY_KIND, advice_on
@@ -216,6 +217,18 @@ def test_late_work(row: tuple[str, str | None, int, str | None], level: str, nam
     assert (found.kind, found.level, found.name, found.since, found.number) == (kind, level, name, NOW, number)
     assert found.text.startswith(text)
     assert found.page == f"/console{page}"
+
+
+@pytest.mark.parametrize("kind", ["schedules_late", "deliveries_late"])
+def test_the_advice_about_late_work_is_for_this_process(kind: str) -> None:
+    """A process that does the work itself does not ask for another process, and a lock is named first."""
+    row, on = LateWorkRow(kind, "a", 1, NOW, None), Settings.read({})
+    assert "A process with QUEUE_" in describe_late_work(row).text
+    off = on.replace(queue_schedule_enabled=False, queue_http_delivery_enabled=False)
+    assert "A process with QUEUE_" in describe_late_work(row, off).text
+    assert "This process " in describe_late_work(row, on).text
+    blocked = row._replace(error="PostgreSQL's process 7 holds a lock")
+    assert describe_late_work(blocked, on).text.endswith("process 7 holds a lock: end its transaction.")
 
 
 def test_a_subscriber_of_another_accounts_bus_has_no_page() -> None:

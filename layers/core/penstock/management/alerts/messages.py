@@ -20,7 +20,8 @@ from penstock.delivery.http.alert import ROUTING_KEY
 from penstock.documents.console_pages import CONSOLE
 from penstock.settings import Settings
 from penstock.settings.alert_url import AlertUrl
-from penstock.verdicts.words import name_kind
+from penstock.verdicts import Kind
+from penstock.verdicts.words import count_in_words, name_kind
 
 from .state import Change
 
@@ -33,6 +34,8 @@ MAX_SUMMARY: Final = 1_024
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 SEVERITIES: Final = {"bad": "critical", "warn": "warning", "info": "info"}
 """PagerDuty's severity of each level."""
+_VERDICTS: Final = frozenset(kind.value for kind in Kind) - {Kind.DEAD_LETTERS.value}
+"""The kinds whose reason does not say how many messages wait."""
 
 
 class Message(NamedTuple):
@@ -145,6 +148,8 @@ class Writer:
             return f"Ended: {subject}, after {_span(change.since, change.until)}."
         verb = {"worse": "Worse: ", "grew": "More: "}.get(change.what, "")
         new = f", {change.new:,} new" if change.new else ""
+        if change.kind in _VERDICTS and change.number:
+            new = f", {count_in_words(change.kind, change.number)}"
         return f"{verb}{subject}{new}. {_end(change.text)} Since {_clock(change.since)}."
 
     def _place(self, change: Change) -> str:

@@ -21,6 +21,7 @@ from penstock.postgres.statements.alerts import (
     FIND_ALERT_URL,
     LIST_ALERTS,
     LIST_UNDELIVERED_ALERTS,
+    NEXT_ALERT_ROUND,
     SEND_ALERTS,
     AlertRow,
     UndeliveredAlertRow,
@@ -76,7 +77,8 @@ class FiringAlert(msgspec.Struct):
 
 class PendingAlert(msgspec.Struct):
     """A problem that exists and that no alert has told yet. An alert tells it after `evaluations` more evaluations in
-    which it still exists, or never if `evaluations` is null, because the alert has no address. The other fields are
+    which it still exists, or never if `evaluations` is null, because the alert has no address. `expected_at` is the
+    time of the last of these evaluations in UTC, if none is late, and null with `evaluations`. The other fields are
     those of `GET /v1/metrics/attention`.
     """
 
@@ -86,6 +88,7 @@ class PendingAlert(msgspec.Struct):
     since: datetime | None
     number: int
     evaluations: int | None
+    expected_at: datetime | None
     state: str
     level: Level
     page: str
@@ -139,12 +142,14 @@ def read_alerts(context: Context) -> Operation[AlertSettings]:
     found = yield from _read_problems(known, context)
     visible = {place: concern for place, concern in found.concerns.items() if place.account_id or sees_installation}
     rules, addressed = read_rules(settings), {place for place in visible if has_default or (own and place.account_id)}
+    pause = timedelta(milliseconds=settings.queue_alert_interval_ms)
+    (following,) = yield from Call(NEXT_ALERT_ROUND, (settings.queue_alert_interval_ms,))
+    rounds = Rounds(following.next_at, pause)
     pending = [
-        _describe_pending(place, known.get(place), concern, rules, has_address=place in addressed)
+        _describe_pending(place, known.get(place), concern, rules, rounds if place in addressed else None)
         for place, concern in visible.items()
     ]
     undelivered = yield from Call(LIST_UNDELIVERED_ALERTS, (context.account_id, MAX_UNDELIVERED))
-    pause = timedelta(milliseconds=settings.queue_alert_interval_ms)
     firing = _compare(known, found, rules)
     for alert in firing:
         alert.undelivered = _find_undelivered(alert, undelivered, pause)
@@ -156,6 +161,13 @@ def read_alerts(context: Context) -> Operation[AlertSettings]:
         pending=[alert for alert in pending if alert is not None],
         only_installation=sorted(OF_INSTALLATION),
     )
+
+
+class Rounds(NamedTuple):
+    """The time of the next evaluation, and the pause between two evaluations."""
+
+    next_at: datetime
+    pause: timedelta
 
 
 class _Problems(NamedTuple):
@@ -199,14 +211,16 @@ def _find_undelivered(
 
 
 def _describe_pending(
-    place: Place, row: AlertRow | None, concern: Concern, rules: Rules, *, has_address: bool
+    place: Place, row: AlertRow | None, concern: Concern, rules: Rules, rounds: Rounds | None
 ) -> PendingAlert | None:
-    """Returns a problem that no alert has told, or None if an alert told it."""
+    """Returns a problem that no alert has told, or None if an alert told it. `rounds` is None without an address."""
     if row is not None and row.state != "pending":
         return None
+    left = max(1, rules.evaluations - (0 if row is None else row.evaluations))
     return PendingAlert(
         kind=concern.kind, name=concern.name, region=place.region, since=concern.since, number=concern.number,
-        evaluations=max(1, rules.evaluations - (0 if row is None else row.evaluations)) if has_address else None,
+        evaluations=None if rounds is None else left,
+        expected_at=None if rounds is None else to_utc(rounds.next_at + (left - 1) * rounds.pause),
         state=concern.state, level=concern.level, page=concern.page,
     )  # fmt: skip
 

@@ -115,6 +115,7 @@ def receive(
             visible_at=format_timestamp(row.visible_at_ms),
             message=convert_to_json(row.body),
             headers=to_headers(row.attributes),
+            message_id=row.message_id,
             group_id=read_group(row.system),
         )
         for row in rows
@@ -255,6 +256,7 @@ def peek(name: str, state: str, after: int | None, limit: int, context: Context)
             visible_at=format_timestamp(row.visible_at_ms),
             message=convert_to_json(row.body),
             headers=to_headers(row.attributes),
+            message_id=row.message_id,
             group_id=row.group_id,
             entered_at=format_timestamp(row.entered_at_ms),
             entered_by=row.entered_by,
@@ -279,6 +281,7 @@ def read_archive(name: str, after: int | None, limit: int, context: Context) -> 
             archived_at=format_timestamp(row.archived_at_ms),
             message=convert_to_json(row.body),
             headers=to_headers(row.attributes),
+            message_id=row.message_id,
             group_id=read_group(row.system),
         )
         for row in rows

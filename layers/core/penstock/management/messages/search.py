@@ -137,6 +137,7 @@ def show_message(row: FoundRow | FailureRow) -> FoundMessage:
         visible_at=format_timestamp(row.visible_at_ms),
         message=convert_to_json(row.body),
         headers=to_headers(row.attributes),
+        message_id=row.message_id,
         group_id=row.group_id,
         entered_at=format_timestamp(row.entered_at_ms),
         entered_by=row.entered_by,

@@ -39,7 +39,8 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class StoredMessage(msgspec.Struct, omit_defaults=True):
-    """A message. Times are RFC 3339 in UTC. `read_count` counts receives in this queue.
+    """A message. Times are RFC 3339 in UTC. `id` is the number of the message in its queue, `message_id` is the UUID
+    that SQS's responses contain, and `read_count` counts receives in this queue.
 
     A peek also shows `receive_count`. A dead letter's count includes the receives in earlier queues. A dead letter also
     shows when and how the message entered this queue (`entered_by`: sent, dead_lettered, moved). A dead letter was sent
@@ -51,6 +52,7 @@ class StoredMessage(msgspec.Struct, omit_defaults=True):
     enqueued_at: str
     message: msgspec.Raw
     headers: dict[str, msgspec.Raw]
+    message_id: str
     receipt: str | msgspec.UnsetType = msgspec.UNSET
     visible_at: str | msgspec.UnsetType = msgspec.UNSET
     archive_id: int | msgspec.UnsetType = msgspec.UNSET

@@ -9,12 +9,20 @@ from penstock.access.resources import ANY
 from penstock.aws.schedule_arn import build_schedule_key, split_schedule_key
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.management.attention import LATE_SECONDS
+from penstock.management.attention import (
+    LATE_SECONDS,
+    MAX_COUNTED,
+    OLD_SECONDS,
+    OLD_TRANSACTIONS,
+    SCHEDULES_LATE,
+)
 from penstock.management.rights import build_schedule_arn, needs
+from penstock.postgres.statements.metrics import READ_LATE_WORK
 from penstock.postgres.statements.schedules import LIST_SCHEDULES, LIST_TROUBLED_SCHEDULES, ScheduleRow
-from penstock.scheduler.rows import StoredSchedule, read_row
+from penstock.scheduler.rows import Period, StoredSchedule, list_fires, next_fires, read_row
+from penstock.verdicts.words import explain_delay
 
-from .operations import may_read, yield_to_others
+from .operations import count_previews, find_schedule, may_read, yield_to_others
 from .types import ShownSchedule
 from .views import to_shown_schedule
 
@@ -30,6 +38,16 @@ class ListedSchedule(NamedTuple):
     schedule: ShownSchedule
     is_late: bool
     is_readable: bool
+
+
+class Times(NamedTuple):
+    """The next times of a schedule, and the missed times of a late one, each at most QUEUE_SCHEDULE_PREVIEW_COUNT.
+    `delay` says what to do about a late schedule, and is empty for any other.
+    """
+
+    missed: list[datetime]
+    following: list[datetime]
+    delay: str
 
 
 class WantedSchedules(NamedTuple):
@@ -64,6 +82,23 @@ def list_troubled(wanted: WantedSchedules, limit: int, context: Context) -> Oper
     place = (context.account_id, context.region)
     rows = yield from Call(LIST_TROUBLED_SCHEDULES, (*place, *filters, LATE_SECONDS, limit))
     return (yield from _show_rows(rows, context))
+
+
+@needs("schedule", "scheduler:GetSchedule")
+def read_times(name: str, context: Context) -> Operation[Times]:
+    """Returns the missed and the next times of a schedule, in UTC. Raises ScheduleNotFound."""
+    now, row = yield from find_schedule(name, context)
+    number = count_previews(context)
+    known = next_fires(row, number)
+    if not is_late(row, now):
+        return Times([], known, "")
+    following = list_fires(row.when, now, Period(row.start_at, row.end_at, row.anchor_at), number)
+    limits = (MAX_COUNTED, LATE_SECONDS, OLD_SECONDS, OLD_TRANSACTIONS)
+    rows = yield from Call(READ_LATE_WORK, (context.account_id, context.region, *limits))
+    blockers = [late.error for late in rows if late.kind == SCHEDULES_LATE]
+    fires = context.environment.settings.queue_schedule_enabled
+    delay = explain_delay(SCHEDULES_LATE, *(blockers or [None]), is_done_here=fires)
+    return Times([at for at in known if at < now], following, delay)
 
 
 def check_group(wanted: WantedSchedules, context: Context) -> None:

@@ -22,6 +22,15 @@ class BegunRow(NamedTuple):
 BEGIN_ALERTS = Statement("queue.begin_alerts", ("int4", "bool"), BegunRow)
 
 
+class NextRoundRow(NamedTuple):
+    """The time of the next evaluation."""
+
+    next_at: datetime
+
+
+NEXT_ALERT_ROUND = Statement("queue.next_alert_round", ("int4",), NextRoundRow)
+
+
 class ScopeRow(NamedTuple):
     """A place in which something may need attention. `region` is empty for problems of the whole account.
 

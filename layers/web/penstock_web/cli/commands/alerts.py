@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -57,7 +58,7 @@ def show(endpoint: Endpoint = None, json: Json = False) -> None:
         print_table(map(_name_number, firing), json, columns)
     if pending:
         print("\nnot sent yet:")
-        rows = [{**_name_number(one), "sent": _describe_wait(one["evaluations"])} for one in pending]
+        rows = [{**_name_number(one), "sent": describe_wait(one["expected_at"], datetime.now(UTC))} for one in pending]
         print_table(rows, json, ("state", "name", "region", "since", "number", "sent"))
 
 
@@ -65,10 +66,14 @@ def _name_number(problem: Document) -> Document:
     return {**problem, "number": count_in_words(str(problem["kind"]), int(str(problem["number"])))}
 
 
-def _describe_wait(evaluations: int | None) -> str:
-    if evaluations is None:
+def describe_wait(expected_at: str | None, now: datetime) -> str:
+    """Returns in how many seconds or minutes an alert is sent. `expected_at` is an RFC 3339 time in UTC, or None."""
+    from penstock_web.cli.queue_table import show_age
+
+    if expected_at is None:
         return "never; no address"
-    return "after the next evaluation" if evaluations == 1 else f"after {evaluations} more evaluations"
+    left = int((datetime.fromisoformat(expected_at) - now).total_seconds())
+    return f"in {show_age(left)}" if left > 0 else "now"
 
 
 @group.command("set", help="send the account's alerts to this URL")

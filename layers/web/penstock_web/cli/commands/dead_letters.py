@@ -46,6 +46,7 @@ app.add_typer(moves)
 
 _FIRST_LOOK_SECONDS: Final = 0.1
 _LOOK_SECONDS: Final = 1.0
+_NAMED_SOURCES: Final = 3
 
 Move = Annotated[str, typer.Argument(metavar="ID", help="id from `moves list`")]
 Rate = Annotated[
@@ -118,13 +119,17 @@ def failures(  # noqa: PLR0913, PLR0917 - each is an option
     )
     groups = response["groups"]
     assert isinstance(groups, list)  # noqa: S101 - as the OpenAPI document says
-    rows = ({**group, **group["by"], "sample": _sample(group)} for group in groups)
+    rows = ({**group, **group["by"], **_sample(group)} for group in groups)
     columns = [{"source": "source_queue"}.get(column, column) for column in shown if column not in ("shape", "cause")]
     as_json = prints_json(json, output)
     if not groups and not as_json:
         print(_explain_no_groups(name, response))
         return
-    print_table(groups if as_json else rows, as_json, ("count", "title", *columns, "oldest_at", "newest_at", "sample"))
+    print_table(
+        groups if as_json else rows,
+        as_json,
+        ("count", "title", *columns, "oldest_at", "newest_at", "sample_id", "sample"),
+    )
     if not as_json:
         of = count_noun(response["of"], "message") if response["of"] else "an unknown number of messages"
         print(f"examined {response['looked_at']} of {of}")
@@ -164,12 +169,14 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
     given = {"ids": ids or None, "filter": None if ids else conditions, "to": to, "per_second": rate,
              "canary": canary}  # fmt: skip
     client = RestClient(endpoint)
-    number = partial(_count_visible, client, name, ids or [], conditions)
-    confirm(yes, lambda: f"Move {number()} of {name} to {to or 'the source queues'}?", "nothing was moved")
+    first = "" if canary is None else f", {count_noun(canary, 'message')} first as a canary"
+    selected = partial(_describe_selected, client, name, ids or [], conditions, to)
+    confirm(yes, lambda: f"Move {selected()}{first}?", "nothing was moved")
     move = client.call("POST", build_queue_path(name, "/moves"), {k: v for k, v in given.items() if v is not None})
     if wait:
         move = _watch_move(client, name, move, as_json)
-    say(move, as_json, f"move {move['id']}: {_progress(move)}, to {to or 'the source queues'}")
+    done = f"move {move['id']}: {_progress(move)}, to {to or 'the source queues'}"
+    say(move, as_json, done + ("" if canary is None else _explain_canary(name, move)))
 
 
 @app.command("edit", help="set a value in the JSON bodies of messages and send them again", cls=FilterCommand)
@@ -258,22 +265,35 @@ def cancel_move(name: Name, move: Move, endpoint: Endpoint = None, json: Json = 
     say(response, json, f"move {move}: {_progress(response) if response else 'cancelled'}")
 
 
-def _count_visible(client: RestClient, name: str, ids: list[int], conditions: dict[str, object]) -> str:
-    """Returns in words how many messages a move takes. The number is not known to a user who may not read them."""
+def _describe_selected(
+    client: RestClient, name: str, ids: list[int], conditions: dict[str, object], to: str | None
+) -> str:
+    """Returns in words how many messages a move takes, from where and to where. Names up to three source queues. The
+    number and the source queues are not known to a user who may not read the messages.
+    """
+    number, sources = _count_visible(client, name, ids, conditions)
+    return f"{number} of {name} to {to or ', '.join(sources) or 'the source queues'}"
+
+
+def _count_visible(
+    client: RestClient, name: str, ids: list[int], conditions: dict[str, object]
+) -> tuple[str, list[str]]:
     if ids:
-        return count_noun(len(ids), "message")
+        return count_noun(len(ids), "message"), []
     wanted = encode_filter({**conditions, "states": ["visible"]})
     try:
         found = client.call("GET", build_queue_path(name, "/failures"), by="source", groups=100, filter=wanted)
     except RefusedError as error:
         if error.code != "unauthorized":
             raise
-        return "the messages"
+        return "the messages", []
     groups = found["groups"]
     assert isinstance(groups, list)  # noqa: S101 - as the OpenAPI document says
     is_exact = found["next"] is None and found["group_count"] == len(groups)
     number = sum(group["count"] for group in groups)
-    return count_noun(number, "message") if is_exact else f"{number} or more messages"
+    sources = [group["by"]["source_queue"] for group in groups]
+    is_known = is_exact and len(sources) <= _NAMED_SOURCES and all(sources)
+    return count_noun(number, "message") if is_exact else f"{number} or more messages", sources if is_known else []
 
 
 def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Document:
@@ -308,6 +328,14 @@ def _progress(move: Document) -> str:
     return f"{move['state']}, {move['moved']}{of} moved{skipped}"
 
 
+def _explain_canary(name: str, move: Document) -> str:
+    """Returns a line that says how to go on after the canary, or an empty text if the move has ended."""
+    if move["state"] not in ("running", "waiting"):
+        return ""
+    task = f"{name} {move['id']}"
+    return f"\nafter the canary: `penstock moves continue {task}` or `penstock moves cancel {task}`"
+
+
 def _explain_no_groups(name: str, response: Document) -> str:
     if not response["looked_at"] and not response["of"]:
         return f"{name} has no messages"
@@ -315,10 +343,12 @@ def _explain_no_groups(name: str, response: Document) -> str:
     return f"none of the examined messages of {name} matches: examined {response['looked_at']}{of}"
 
 
-def _sample(group: Document) -> str:
+def _sample(group: Document) -> Document:
+    """Returns the id and the beginning of a group's newest message."""
     import msgspec
 
     samples = group["samples"]
     if not isinstance(samples, list) or not samples:
-        return ""
-    return shorten(msgspec.json.encode(samples[0]["message"]).decode(), 60)
+        return {}
+    text = shorten(msgspec.json.encode(samples[0]["message"]).decode(), 60)
+    return {"sample_id": samples[0]["id"], "sample": text}

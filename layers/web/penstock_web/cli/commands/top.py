@@ -10,13 +10,13 @@ import typer
 
 from penstock_web.cli.client import RestClient
 from penstock_web.cli.options import Endpoint, Json
-from penstock_web.cli.printing import print_json, print_table
+from penstock_web.cli.printing import print_json, print_lines, print_table
 from penstock_web.cli.values import accept_only, whole_number
 
 app = typer.Typer()
 
 
-@app.command("top", help="show queues and event buses in a live table, the worst first")
+@app.command("top", help="show queues and event buses in a live table, problems first")
 def top(
     sort: Annotated[
         str,
@@ -48,5 +48,7 @@ def top(
 
         show(table, lambda: read_all_queues(client), interval)
     else:
+        for concern in table.buses.troubled:
+            print_lines([f"{concern['name']}  {concern['state']}", f"  {concern['text']}"])
         columns = ("queue", "verdict", "visible", "in_flight", "delayed", "oldest_seconds", "in", "out", "empty", "why")
         print_table(table.describe_rows(), False, columns)

@@ -85,15 +85,19 @@ async def show_groups(page: Page) -> Response:
     )  # fmt: skip
 
 
-@screen("/console/schedules/{schedule}", right=right_of(management.describe_schedule, management.list_runs))
+@screen(
+    "/console/schedules/{schedule}",
+    right=right_of(management.describe_schedule, management.list_runs, listing.read_times),
+)
 async def schedule(schedule: str, page: CurrentPage) -> Response:
     """Shows a schedule and its last runs."""
     shown = await page.run(management.describe_schedule(schedule, page.context))
     runs = await page.run(management.list_runs(schedule, None, MAX_RUNS, page.context))
+    times = await page.run(listing.read_times(schedule, page.context))
     missing = await page.run(management.find_missing_queue(shown.target, page.context))
     target, arn = msgspec.json.encode(shown.target), build_schedule_arn(schedule, page.context)
     return show_page(
-        page, "schedule.html", title=schedule, schedule=shown, runs=runs.runs,
+        page, "schedule.html", title=schedule, schedule=shown, runs=runs.runs, times=times,
         target=msgspec.json.format(target, indent=2).decode(),
         moment=parse_timestamp, done=page.query.get("done", ""), may_run=page.may("penstock:RunSchedule", arn),
         may_change=page.may("scheduler:UpdateSchedule", arn), key=schedule, missing=missing,
