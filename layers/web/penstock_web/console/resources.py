@@ -143,7 +143,8 @@ class Missing(NamedTuple):
 async def show_error(page: Page, error: AwsError) -> Response:
     """Returns the page of an error. If the resource in the path does not exist, the page says more about it."""
     missing = find_missing_resource(page, error) if page.viewer is not None and not is_poll(page) else None
-    if missing is None or find_status(error) != 404:
+    # PostgreSQL stores no NUL character, so nothing ever had such a name, and a query with it fails.
+    if missing is None or find_status(error) != 404 or "\0" in missing.target + missing.path:
         return error_page(page, error)
     deleted = None
     if missing.deletion:

@@ -14,7 +14,7 @@ from tests.support.web.console import USERS, Console, ConsoleClient, ConsoleInst
 def console(postgres: TestServer) -> Iterator[Console]:
     """One pytest-xdist group runs all files that use the console, so only one process creates it."""
     with postgres.database() as database, running_service(
-        database.api_dsn, QUEUE_CONSOLE="full", QUEUE_METRICS_INTERVAL_MS="100"
+        database.api_dsn, QUEUE_CONSOLE="full", QUEUE_METRICS_INTERVAL_MS="100", QUOTA_EVENT_BUSES="100"
     ) as service:  # fmt: skip
         sqs = service.sqs()
         yield Console(database, service, ConsoleClient(service), sqs)

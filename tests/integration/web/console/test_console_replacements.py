@@ -102,17 +102,17 @@ def test_the_form_of_a_group_shows_samples_and_the_number(console: Console) -> N
 
 
 def test_a_cause_is_named_once(console: Console) -> None:
-    url, _ = console.poison("caused")
+    url, _ = console.poison("caused-once")
     cause = "ValueError: no customer 7"
     console.sqs.send_message(QueueUrl=url, MessageBody='{"n": 1}')
     console.sqs.send_message(QueueUrl=url, MessageBody='{"m": 1}')
     with console.service.http() as http:
         for message in receive(console, url, 60):
-            path = f"/v1/queues/caused/messages/{quote(message['ReceiptHandle'], safe='')}/fail"
+            path = f"/v1/queues/caused-once/messages/{quote(message['ReceiptHandle'], safe='')}/fail"
             http.post(path, json={"error": cause, "vt": 0}).raise_for_status()
     assert not console.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages")
-    page = console.page("/queues/caused-dead/failures")
-    link = html.unescape(re.findall('href="/console(/queues/caused-dead/replace[^"]+)"', page)[0])
+    page = console.page("/queues/caused-once-dead/failures")
+    link = html.unescape(re.findall('href="/console(/queues/caused-once-dead/replace[^"]+)"', page)[0])
     facts = console.page(link).partition("<dl")[2].partition("</dl>")[0]
     assert facts.count("ValueError") == 1
 
