@@ -123,8 +123,21 @@ create or replace function queue.read_window_start(p_bus queue.event_bus) return
 language sql stable
 return greatest(p_bus.retained_since, (select clock_timestamp()) - make_interval(days => p_bus.retention_days));
 
--- queue.list_waiting_subscribers: returns the subscribers of which events wait for a target outside the database, and
--- when the first of these events is due. The function reads one row of each subscriber.
+-- queue.list_held_subscribers: returns the subscribers for which queue.event_retry holds events. The function reads one
+-- row for each subscriber in the result, and no row of another subscriber.
+create or replace function queue.list_held_subscribers() returns table (subscriber_id bigint)
+language sql stable as $$
+with recursive held as (
+    (select r.subscriber_id from queue.event_retry r order by r.subscriber_id limit 1)
+    union all
+    select n.subscriber_id from held h cross join lateral (
+        select r.subscriber_id from queue.event_retry r
+        where r.subscriber_id > h.subscriber_id order by r.subscriber_id limit 1) n)
+select h.subscriber_id from held h
+$$;
+
+-- queue.list_waiting_subscribers: returns each subscriber whose events wait for a target outside the database, with the
+-- time at which its first event is due. The function reads one row for each subscriber.
 create or replace function queue.list_waiting_subscribers() returns table (subscriber_id bigint, due_at timestamptz)
 language sql stable as $$
 with recursive waiting as (

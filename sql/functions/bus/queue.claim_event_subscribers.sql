@@ -20,15 +20,8 @@ begin
     if not pg_try_advisory_xact_lock(queue.event_delivery_key(p_bus_id)) then
         return;
     end if;
-    -- Reads one row of each subscriber of which events wait, and no other subscriber.
     v_full := array(
-        with recursive waiting as (
-            (select r.subscriber_id from queue.event_retry r order by r.subscriber_id limit 1)
-            union all
-            select n.subscriber_id from waiting w cross join lateral (
-                select r.subscriber_id from queue.event_retry r
-                where r.subscriber_id > w.subscriber_id order by r.subscriber_id limit 1) n)
-        select w.subscriber_id from waiting w
+        select w.subscriber_id from queue.list_held_subscribers() w
         where (
             select s.bus_id = p_bus_id and (s.type = 'FIFO' or s.carrier is not null) and s.state = 'RUNNING'
             from queue.event_subscriber s where s.subscriber_id = w.subscriber_id)

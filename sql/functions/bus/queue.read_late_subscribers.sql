@@ -102,8 +102,7 @@ begin
     from found t join queue.event_bus b on b.bus_id = t.bus_id;
 end $$;
 
--- queue.count_waiting_events: returns the subscribers of an account that have read events and not delivered them, with
--- up to 10,000 of these events.
+-- queue.count_waiting_events: counts the undelivered events that each subscriber of an account has read, up to 10,000.
 --   `since` is the time at which the bus received the first of them.
 --   `is_late` says that one of them came before p_late and the batch window, and has neither been refused nor waits
 --     behind another event.
@@ -113,15 +112,8 @@ create or replace function queue.count_waiting_events(p_account_id text, p_regio
 returns table (subscriber_id bigint, events bigint, since timestamptz, is_late boolean, refused bigint,
     refused_since timestamptz, error text, rate_limit int)
 language sql stable as $$
--- Reads one row of each subscriber of which events wait, and no other subscriber.
-with recursive waiting as (
-    (select r.subscriber_id from queue.event_retry r order by r.subscriber_id limit 1)
-    union all
-    select n.subscriber_id from waiting w cross join lateral (
-        select r.subscriber_id from queue.event_retry r
-        where r.subscriber_id > w.subscriber_id order by r.subscriber_id limit 1) n)
 select s.subscriber_id, e.*, d.rate_limit
-from waiting w
+from queue.list_held_subscribers() w
 join queue.event_subscriber s on s.subscriber_id = w.subscriber_id and s.account_id = p_account_id
     and s.region = p_region and not s.revoked
 cross join lateral (

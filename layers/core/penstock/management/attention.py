@@ -262,8 +262,8 @@ def list_troubled(judged: Judged) -> list[str]:
 
 
 def join_causes(concerns: Sequence[Concern], by_mapping: Collection[tuple[str, str]]) -> list[Concern]:
-    """Returns the concerns without those about queues whose messages wait only because of a mapping. The mapping's
-    concern, which begins first, describes the queue too. `by_mapping` has the kinds and names of these queues.
+    """Removes the concerns about queues whose messages wait only because of a mapping. The mapping's concern describes
+    such a queue too. `by_mapping` has the kind and the name of each removed concern.
     """
     waiting = {one.name: one for one in concerns if (one.kind, one.name) in by_mapping}
     found: list[Concern] = []

@@ -78,8 +78,8 @@ class FiringAlert(msgspec.Struct):
 class PendingAlert(msgspec.Struct):
     """A problem that exists and that no alert has told yet. An alert tells it after `evaluations` more evaluations in
     which it still exists, or never if `evaluations` is null, because the alert has no address. `expected_at` is the
-    time of the last of these evaluations in UTC, if none is late, and null with `evaluations`. The other fields are
-    those of `GET /v1/metrics/attention`.
+    time in UTC at which the last evaluation is due. It is null if `evaluations` is null. The other fields are those of
+    `GET /v1/metrics/attention`.
     """
 
     kind: str
