@@ -77,7 +77,8 @@ class SharedState:
 
     @contextmanager
     def connection(self, autocommit: bool = False) -> Iterator[Connection]:
-        connection: Connection = psycopg.connect(self.dsn, autocommit=autocommit)
+        # On a busy machine, a wait for a lock can exceed the role's lock_timeout. A deadlock is still an error.
+        connection: Connection = psycopg.connect(self.dsn, autocommit=autocommit, options="-c lock_timeout=0")
         try:
             yield connection
         finally:

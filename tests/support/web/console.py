@@ -183,12 +183,6 @@ class Console:
             self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0)
         return url, dead
 
-    def delete_dead_letters(self) -> None:
-        """Deletes the dead-letter queues of `poison`, because the overview shows only the 20 worst problems."""
-        for url in self.sqs.list_queues().get("QueueUrls", []):
-            if url.endswith(("-dead", "-dead.fifo")):
-                self.sqs.delete_queue(QueueUrl=url)
-
     def count(self, url: str) -> int:
         """Returns the number of visible messages of a queue."""
         asked = ["ApproximateNumberOfMessages"]

@@ -71,12 +71,17 @@ def read_buses(found: Current, rest: Rest, endpoint: ManifestEndpoint) -> None:
                 row.target = shorten_target(row.target, found)
                 subscribers[row.name] = _read_subscriber(row)
         shown = rest.call("GET", f"/buses/{quote(bus.name, safe='')}").get("bindings", [])
-        bindings = msgspec.convert(shown, list[CurrentBinding])
+        bindings = read_bindings(shown)
         found.bus_bindings |= {(bus.name, row.pattern): row.id for row in bindings}
         found.manifest.buses[bus.name] = ManifestBus(
             bus.retention_days, bus.description or "", bus.tags, subscribers,
             [EventBinding(row.pattern, row.filter_policy) for row in bindings],
         )  # fmt: skip
+
+
+def read_bindings(rows: object) -> list[CurrentBinding]:
+    """Returns the bindings in the order of their patterns, so that two exports of the same state are equal."""
+    return sorted(msgspec.convert(rows, list[CurrentBinding]), key=lambda row: row.pattern)
 
 
 def _read_subscriber(row: CurrentSubscriber) -> ManifestSubscriber:
@@ -292,7 +297,7 @@ def list_binding_steps(
     `ids` has the ids of its bindings by pattern.
     """
     old, new = ({row.pattern: row.filter for row in rows or ()} for rows in (there, wanted))
-    for pattern in old.keys() | new.keys():
+    for pattern in sorted(old.keys() | new.keys()):
         path = f"/events/{quote(pattern, safe='')}/subscriptions"
         if pattern in old and (pattern not in new or old[pattern] != new[pattern]):
             yield partial(rest.call, "DELETE", f"{path}/{ids[pattern]}")

@@ -15,7 +15,7 @@ from penstock.sns.attributes import FIFO_TOPIC, TOPIC
 from penstock.sqs.attributes import DEFAULTS, EXTENSIONS, FIFO, FIFO_DEFAULTS, STANDARD
 from penstock_web.local_error import LocalError
 
-from .buses import CurrentBinding, read_buses, shorten_buses
+from .buses import read_bindings, read_buses, shorten_buses
 from .destinations import name_secrets, read_destinations
 from .endpoint import ManifestEndpoint
 from .model import (
@@ -123,9 +123,7 @@ def _read_extensions(found: Current, name: str, rest: Rest) -> None:
     shown = rest.call("GET", path).get("attributes")
     extensions = shown if isinstance(shown, dict) else {}
     queue.attributes |= {key: str(value) for key, value in extensions.items() if key in EXTENSIONS}
-    rows = msgspec.convert(
-        rest.call("GET", f"{path}/subscriptions", limit=1_000)["subscriptions"], list[CurrentBinding]
-    )
+    rows = read_bindings(rest.call("GET", f"{path}/subscriptions", limit=1_000)["subscriptions"])
     queue.events = [EventBinding(row.pattern, row.filter_policy) for row in rows]
     found.bindings |= {(name, row.pattern): row.id for row in rows}
 

@@ -196,7 +196,8 @@ def read_alerts(console: Console) -> list[tuple[str, ...]]:
 
 def read_overview(console: Console) -> list[tuple[str, ...]]:
     """Returns the name and the level of each row."""
-    rows = re.findall(r'<li class="(\w+)" data-row>.*?class="name" [^>]*>([^<]*)<', console.page(""), re.DOTALL)
+    page = console.page("?show=all")
+    rows = re.findall(r'<li class="(\w+)" data-row>.*?class="name" [^>]*>([^<]*)<', page, re.DOTALL)
     return [(name, level) for level, name in rows]
 
 

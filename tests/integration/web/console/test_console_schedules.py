@@ -98,7 +98,7 @@ def test_a_schedule_is_previewed_created_and_changed(console: Console) -> None:
         ({"target": "arn:aws:kinesis:us-east-1:000000000000:stream/x"}, "target", "ARN of a queue"),
         ({"target": "orders.fifo"}, "message_group", "not be null"),
         ({"target": "mials"}, "target", "There is no queue 'mials'."),
-        ({"service": "sns", "target": "news"}, "target", "There is no topic 'news'."),
+        ({"service": "sns", "target": "no-such"}, "target", "There is no topic 'no-such'."),
         ({"dead": "mials"}, "dead", "There is no queue 'mials'."),
         ({"service": "lambda", "target": "arn:aws:lambda:us-east-1:111122223333:function:f"}, "target", "function"),
         ({"dead": "arn:aws:sns:us-east-1:000000000000:x"}, "dead", "regular expression"),
@@ -292,17 +292,17 @@ def test_a_schedule_that_its_failures_paused_needs_a_person(console: Console) ->
     assert 'The queue halted-jobs does not exist. Create the queue, then press "Resume".' in page
     assert "none while the schedule is paused" in page
     told = "The schedule is paused after 3 failures: Queue &#39;halted-jobs&#39; did not exist."
-    wait_until(lambda: told in console.page(""))
+    wait_until(lambda: told in console.page("?show=all"))
     assert ">paused after 3 failures</span>" in console.page("/schedules?q=halted")
     console.queue("halted-jobs")
     page = " ".join(console.page("/schedules/halted").split())
-    assert "does not exist" not in page + console.page("") + console.page("/schedules?q=halted")
+    assert "does not exist" not in page + console.page("?show=all") + console.page("/schedules?q=halted")
     assert 'When the cause is mended, press "Resume".' in page
     console.browser.post("/console/schedules/halted/status", status="active")
     page = console.page("/schedules/halted")
     assert "failures in a row" not in page
     assert "while the schedule is paused" not in page
-    wait_until(lambda: told not in console.page(""))
+    wait_until(lambda: told not in console.page("?show=all"))
 
 
 def test_a_group_is_created_filled_and_deleted(console: Console) -> None:

@@ -13,7 +13,13 @@ from tests.support.conformance.requests import error_of
 from tests.support.programs.penstock_service import Service
 from tests.support.wait import wait_until
 
-pytestmark = [pytest.mark.shared, pytest.mark.settings(QUEUE_MOVE_INTERVAL_MS="50", QUEUE_METRICS_INTERVAL_MS="100")]
+# The maintenance deletes the rows of ended messages, so it waits until the tests have ended.
+pytestmark = [
+    pytest.mark.shared,
+    pytest.mark.settings(
+        QUEUE_MOVE_INTERVAL_MS="50", QUEUE_METRICS_INTERVAL_MS="100", QUEUE_MAINTAIN_INTERVAL_MS="3600000"
+    ),
+]
 
 BOTH = pytest.mark.parametrize("suffix", ["", ".fifo"])
 NEVER = "00000000-0000-4000-8000-000000000000"

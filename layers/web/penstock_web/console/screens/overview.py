@@ -57,14 +57,15 @@ def read_traffic(context: Context) -> Operation[list[AccountMinuteRow]]:
 
 @screen("/console", right=right_of(read_attention, read_account_minutes), title="Overview", position=10)
 async def overview(page: CurrentPage) -> Response:
-    """Shows problems, the last hour and totals."""
+    """Shows problems, the last hour and totals. With `show=all`, lists every problem."""
     await page.refresh()
     judged = await read_shared(page)
     others = await read_others(page)
     minutes = await page.read(("traffic",), lambda: read_traffic(page.context))
     items = show_concerns(find_concerns(judged.queues, others), judged.queues)
+    shown = items if page.query.read_choice("show", ("worst", "all")) == "all" else items[:MAX_ITEMS]
     return show_page(
-        page, "overview.html", total=judged.total, items=items[:MAX_ITEMS], number=len(items),
+        page, "overview.html", total=judged.total, items=shown, number=len(items),
         bad=sum(item.concern.level == "bad" for item in items), busiest=find_busiest(judged.queues),
         traffic=draw_traffic(minutes, judged.total.read_at), may_create=page.may_ever("sqs:CreateQueue"),
     )  # fmt: skip
