@@ -6,9 +6,9 @@ from typing import TypeVar, cast
 import msgspec
 
 from .effects import BatchCall, Call, Receive, Transact
-from .limits.response_limit import MESSAGE_HEAD_BYTES
+from .limits.response_limit import MESSAGE_HEAD_BYTES, ReceiveLimit
 from .postgres.statement import Row, Statement
-from .postgres.statements.messages import HANDLE_TYPES, MESSAGE_TYPES, RECEIVE_RESPONSE
+from .postgres.statements.messages import HANDLE_TYPES, MESSAGE_TYPES, RECEIVE_ATTEMPT, RECEIVE_RESPONSE
 
 SMALLEST_LEASE = 10
 SHORTEST_NOTED_BYTES = 12_000  # queue.build_received_row, for a message that a receive can refuse
@@ -51,26 +51,33 @@ def build_receive_call(
     the receive is the only statement of its transaction, which does not wait for the disk. A crash can undo a receive
     in its own transaction, so that clients receive the messages again. If `assume_short` is set, the receive fails with
     LONG_MESSAGE if `most` messages of the greatest length may not fit (`message_lengths`). If `assume_short` is not
-    set, the receive measures messages that may be too long.
+    set, the receive measures messages that may be too long. A receive with an attempt id always measures such messages.
     """
+    limit = receive.limit
+    if limit is not None and most == 1 and not limit.way:  # the container returns a single message of any length
+        limit = None
+    if receive.attempt_id is not None:
+        return _build_attempt_call(receive, count, limit)
     lease = receive.count if receive.queue.is_fifo else max(SMALLEST_LEASE, most)
     arguments: list[object] = [
-        receive.queue.arn,
-        count,
-        lease,
-        receive.visibility_seconds,
-        receive.in_flight_limit,
-        own_transaction and receive.attempt_id is None,  # the database must remember the attempt after a crash
-        receive.attempt_id,
-    ]
-    limit = receive.limit
-    if limit is None or (most == 1 and not limit.way):  # the container returns a single message of any length
+        receive.queue.arn, count, lease, receive.visibility_seconds, receive.in_flight_limit, own_transaction
+    ]  # fmt: skip
+    if limit is None:
         return receive.statement, [*arguments, None]
     short_bytes = limit.max_bytes // (limit.growth * most) - MESSAGE_HEAD_BYTES
-    may_fail = assume_short and own_transaction and receive.attempt_id is None
-    if may_fail and short_bytes >= SHORTEST_NOTED_BYTES:
+    if assume_short and own_transaction and short_bytes >= SHORTEST_NOTED_BYTES:
         return receive.statement, [*arguments, short_bytes]
     return cast("Statement[RowT]", RECEIVE_RESPONSE), [*arguments, limit.max_bytes, limit.format]
+
+
+def _build_attempt_call(
+    receive: Receive[RowT], count: int, limit: ReceiveLimit | None
+) -> tuple[Statement[RowT], list[object]]:
+    """The call waits for the disk, because the database must remember the attempt after a crash."""
+    bounds = (None, None) if limit is None else (limit.max_bytes, limit.format)
+    return cast("Statement[RowT]", RECEIVE_ATTEMPT), [
+        receive.queue.arn, count, receive.visibility_seconds, receive.in_flight_limit, receive.attempt_id, *bounds
+    ]  # fmt: skip
 
 
 def decode_texts(value: str) -> dict[str, str]:

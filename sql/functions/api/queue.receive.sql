@@ -15,14 +15,14 @@ begin
             to_timestamp(d.visible_at_ms / 1000.0), queue.as_json(d.body), queue.as_headers(d.attributes::jsonb)
         from queue.receive_messages(
             p_queue => v_arn, p_max => qty, p_lease_size => greatest(qty, 10), p_visibility_seconds => vt,
-            p_in_flight_limit => null, p_async_commit => false, p_attempt_id => null) d
+            p_in_flight_limit => null, p_async_commit => false) d
         where d.id is not null;
         return;
     end if;
     v_rows := array(
         select d::queue.received_row from queue.receive_messages(
             p_queue => v_arn, p_max => qty, p_lease_size => greatest(qty, 10), p_visibility_seconds => vt,
-            p_in_flight_limit => null, p_async_commit => false, p_attempt_id => null) d
+            p_in_flight_limit => null, p_async_commit => false) d
         where d.id is not null);
     perform queue.trace_receive(
         (select q.queue_id from queue.queues q where q.arn = v_arn),

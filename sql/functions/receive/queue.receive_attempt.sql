@@ -30,7 +30,7 @@ begin
         select r from queue.receive_response(
             p_queue => p_queue, p_max => p_max, p_lease_size => greatest(p_max, 10),
             p_visibility_seconds => p_visibility_seconds, p_in_flight_limit => p_in_flight_limit,
-            p_async_commit => false, p_attempt_id => null, p_response_bytes => p_response_bytes,
+            p_async_commit => false, p_response_bytes => p_response_bytes,
             p_response_format => p_response_format) r);
     return query select * from unnest(v_rows);
     insert into queue.receive_attempt as a (queue_id, attempt_id, visible_at, ids, receive_counts)

@@ -7,7 +7,6 @@
 --   `p_in_flight_limit` is the approximate limit of messages in flight, or null for no limit.
 --   `p_async_commit` is true if the commit of a receive from a standard queue does not wait for the disk. After a
 --     crash, consumers receive the messages again. The transaction must do nothing else.
---   `p_attempt_id` is a ReceiveRequestAttemptId (receive_attempt).
 --   `p_refuse_over` is a number of bytes, at least 12,000. A longer received message raises QU010, which undoes the
 --     receive. The caller then calls receive_response.
 --   `p_response_bytes` and `p_response_format` describe a response. The receive passes over messages that are known to
@@ -24,8 +23,7 @@
 -- This file also contains in_flight_capacity, refuse_long_messages, take_deferred and take_side.
 create or replace function queue.receive_messages(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
-    p_attempt_id text, p_refuse_over int default null, p_response_bytes int default null,
-    p_response_format text default null)
+    p_refuse_over int default null, p_response_bytes int default null, p_response_format text default null)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -40,13 +38,7 @@ declare
     -- A tenth of the receives begin with deferred messages.
     c_deferred_first constant double precision := 0.1;
 begin
-    -- 1. A receive with an attempt id is a call of another function.
-    if p_attempt_id is not null then
-        return query select * from queue.receive_attempt(p_queue, p_max, p_visibility_seconds, p_in_flight_limit,
-            p_attempt_id, p_response_bytes, p_response_format);
-        return;
-    end if;
-    -- 2. Read the queue, compute how many messages may be returned, and return the header.
+    -- 1. Read the queue, compute how many messages may be returned, and return the header.
     perform queue.require_read_committed();
     select q.queue_id, q.fifo, q.shards, q.wait_seconds, q.visibility_timeout_seconds, q.max_receive_count,
         q.dead_letter_arn, q.counts_in_flight, q.paused, q.traces,
@@ -69,7 +61,7 @@ begin
         return;
     end if;
     v_visibility := coalesce(p_visibility_seconds, v_queue.visibility_timeout_seconds) * interval '1 second';
-    -- 3. Take messages of a FIFO queue.
+    -- 2. Take messages of a FIFO queue.
     if v_queue.fifo then
         return query select * from queue.take_groups(
             p_queue_id => v_queue.queue_id, p_max => v_want, p_share => greatest(p_lease_size, 1),
@@ -85,7 +77,7 @@ begin
         end if;
         return;
     end if;
-    -- 4. Take messages of a standard queue in this order: sometimes the oldest deferred messages, then the slow path,
+    -- 3. Take messages of a standard queue in this order: sometimes the oldest deferred messages, then the slow path,
     -- the log, and the other deferred messages.
     v_asked := v_want;
     if p_async_commit then
@@ -130,7 +122,7 @@ begin
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
     end if;
-    -- 5. Count the messages.
+    -- 4. Count the messages.
     if v_want < v_asked then
         insert into queue.activity (queue_id, received) values (v_queue.queue_id, v_asked - v_want);
     end if;

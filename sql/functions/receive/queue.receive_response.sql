@@ -13,7 +13,7 @@
 -- This file also contains stored_bytes, passes_over_all and pass_over.
 create or replace function queue.receive_response(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
-    p_attempt_id text, p_response_bytes int, p_response_format text)
+    p_response_bytes int, p_response_format text)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -30,15 +30,11 @@ declare
     v_noted boolean;
     v_until timestamptz := clock_timestamp() + interval '2 seconds';
 begin
-    if p_attempt_id is not null then
-        return query select * from queue.receive_attempt(p_queue, p_max, p_visibility_seconds, p_in_flight_limit,
-            p_attempt_id, p_response_bytes, p_response_format);
-        return;
-    elsif p_response_bytes is null then
+    if p_response_bytes is null then
         return query select * from queue.receive_messages(
             p_queue => p_queue, p_max => p_max, p_lease_size => p_lease_size,
             p_visibility_seconds => p_visibility_seconds, p_in_flight_limit => p_in_flight_limit,
-            p_async_commit => p_async_commit, p_attempt_id => null);
+            p_async_commit => p_async_commit);
         return;
     end if;
     for v_step in 1 .. 20 loop      -- Each step receives messages, requests fewer messages, or passes messages over.
@@ -48,7 +44,7 @@ begin
                 select r::queue.received_row from queue.receive_messages(
                     p_queue => p_queue, p_max => v_max, p_lease_size => p_lease_size,
                     p_visibility_seconds => p_visibility_seconds, p_in_flight_limit => p_in_flight_limit,
-                    p_async_commit => p_async_commit, p_attempt_id => null, p_refuse_over => null,
+                    p_async_commit => p_async_commit,
                     p_response_bytes => case when not v_any then p_response_bytes end,
                     p_response_format => p_response_format) r);
             -- Measure the messages if escapes could make them too long

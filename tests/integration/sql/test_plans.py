@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from penstock.postgres.statements.installation import RECLAIM_SPACE
-from penstock.postgres.statements.messages import RECEIVE_MESSAGES
+from penstock.postgres.statements.messages import RECEIVE_ATTEMPT
 from tests.integration.sql.conftest import Connect
 from tests.support.database import Database
 from tests.support.sql.calls import (
@@ -86,7 +86,7 @@ def test_hot_calls_read_what_they_are_about(arn: str, connect: Connect) -> None:
     read["change by id"] = fetched(db, lambda: change_by_id(db, arn, messages[3][0].public_id, 100))
     read["delete by id"] = fetched(db, lambda: delete_by_id(db, arn, *(m.public_id for m in messages[4])))
     for name in ("attempt", "repeat"):
-        read[name] = fetched(db, lambda: call(db, RECEIVE_MESSAGES, arn, 10, 10, None, 120_000, False, "id", None))
+        read[name] = fetched(db, lambda: call(db, RECEIVE_ATTEMPT, arn, 10, None, 120_000, "id", None, None))
     count = "select queue.count_in_flight(q.queue_id, q.fifo, q.shards) from queue.queues q"
     read["count"] = fetched(db, lambda: value(db, count))
     assert {name: rows for name, rows in read.items() if rows > MOST} == {}

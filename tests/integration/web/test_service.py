@@ -322,8 +322,7 @@ def test_internals_do_not_reach_the_client(database: Database, service: Service)
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("alter function queue.list_queue_page rename to hidden")
         connection.execute(
-            "alter function queue.receive_messages(text, int, int, int, int, bool, text, int, int, text)"
-            " rename to hidden_too"
+            "alter function queue.receive_messages(text, int, int, int, int, bool, int, int, text) rename to hidden_too"
         )
     for call in (sqs.list_queues, lambda: sqs.receive_message(QueueUrl=url)):
         with pytest.raises(ClientError) as caught:

@@ -160,7 +160,7 @@ def receive(
     connection: Connection, arn: str, count: int = 10, visibility: int | None = None, lease_size: int = 10
 ) -> list[Delivery]:
     """Receives messages. Fails if the header contains an error."""
-    header, *rows = call(connection, RECEIVE_MESSAGES, arn, count, lease_size, visibility, None, False, None, None)
+    header, *rows = call(connection, RECEIVE_MESSAGES, arn, count, lease_size, visibility, None, False, None)
     assert header.error is None, header
     return rows
 

@@ -10,7 +10,6 @@ from typing import TypeVar, cast
 from uuid import UUID
 
 import pytest
-from msgspec.structs import replace
 
 from penstock import errors
 from penstock.access.receipt_handle import ReceiptHandles
@@ -29,6 +28,7 @@ from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
     DELETE_MESSAGES,
+    RECEIVE_ATTEMPT,
     RECEIVE_MESSAGES,
     RECEIVE_RESPONSE,
     ReceiptHandle,
@@ -129,10 +129,25 @@ def test_only_what_may_be_too_long_is_measured(
     assert called is statement
     assert len(arguments) == len(statement.types)
     assert arguments[-1] == last
-    # The limit does not apply if other calls share the transaction, or if the database stores the attempt.
+    # The limit does not apply if other calls share the transaction.
     if statement is RECEIVE_MESSAGES and last:
         assert build_receive_call(effect, 250, most, own_transaction=False, assume_short=True)[0] is RECEIVE_RESPONSE
-        assert build_receive_call(replace(effect, attempt_id="a"), 250, most, assume_short=True)[0] is RECEIVE_RESPONSE
+
+
+@pytest.mark.parametrize(
+    ("limit", "count", "bounds"),
+    [(None, 10, [None, None]), (CONTAINER, 1, [None, None]), (CONTAINER, 2, [4_200_000, "json"]),
+     (FUNCTION, 1, [5_998_000, "function-json"])],
+)  # fmt: skip
+def test_a_receive_with_an_attempt_id_has_a_separate_call(
+    limit: ReceiveLimit | None, count: int, bounds: list[object]
+) -> None:
+    """The call measures messages that may be too long, regardless of `assume_short`."""
+    effect = Receive(RECEIVE_MESSAGES, NamedQueue(f"{ARN}.fifo"), count, 5, 120_000, attempt_id="a", limit=limit)
+    for assume_short in (False, True):
+        called, arguments = build_receive_call(effect, count, count, assume_short=assume_short)
+        assert called is RECEIVE_ATTEMPT
+        assert arguments == [f"{ARN}.fifo", count, 5, 120_000, "a", *bounds]
 
 
 @pytest.mark.parametrize(("wait_seconds", "left"), [(20, 1), (None, 0)])

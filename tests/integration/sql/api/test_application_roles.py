@@ -220,7 +220,7 @@ DIRECT = {
     "make a key": "insert into queue.bearer_key (key_id, account_id, secret_hash) values ('k', '{a}', sha256('x'))",
     "become the other account": "update queue.role_account set account_id = '{a}'",
     "by its function": "select queue.set_role_account(session_user, '{a}', 'eu-west-1')",
-    "an internal receive": "select * from queue.receive_messages('{q}', 10, 10, 0, null, false, null)",
+    "an internal receive": "select * from queue.receive_messages('{q}', 10, 10, 0, null, false)",
     "an internal send": "select * from queue.send_documents('{q}', array['1'::jsonb], null, null, null, null)",
     "an internal deletion": "select * from queue.drop_queue('{q}')",
     "the key of handles": "select * from queue.shared_secret()",

@@ -409,5 +409,5 @@ def test_messages_in_flight_are_counted_again(db: Connection) -> None:
     db.execute(
         "insert into queue.in_flight values (%s, 120000, clock_timestamp() + interval '1 hour')", (queue_id(db, arn),)
     )
-    header, *rows = call(db, RECEIVE_MESSAGES, arn, 1, 10, None, 120_000, False, None, None)
+    header, *rows = call(db, RECEIVE_MESSAGES, arn, 1, 10, None, 120_000, False, None)
     assert (header.error, len(rows)) == (None, 1)

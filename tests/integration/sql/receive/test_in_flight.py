@@ -40,9 +40,7 @@ def receive(
     db: Connection, arn: str, count: int, visibility: int | None = None, limit: int | None = LIMIT
 ) -> list[Delivery] | str:
     """Receives. Returns the messages or the error in the response's header row."""
-    header, *rows = call(
-        db, RECEIVE_MESSAGES, arn, count, max(10, min(count, 1000)), visibility, limit, False, None, None
-    )
+    header, *rows = call(db, RECEIVE_MESSAGES, arn, count, max(10, min(count, 1000)), visibility, limit, False, None)
     return rows if header.error is None else header.error
 
 

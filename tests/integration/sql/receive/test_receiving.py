@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
-from penstock.postgres.statements.messages import RECEIVE_MESSAGES
+from penstock.postgres.statements.messages import RECEIVE_ATTEMPT, RECEIVE_MESSAGES
 from penstock.postgres.statements.queues import DROP_QUEUE
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import (
@@ -38,12 +38,12 @@ pytestmark = pytest.mark.emptied
 @BOTH
 def test_the_header_tells_the_queues_wait_time(db: Connection, name: str) -> None:
     arn = create(db, name, ReceiveMessageWaitTimeSeconds="7")
-    (header,) = call(db, RECEIVE_MESSAGES, arn, 10, 10, None, None, False, None, None)
+    (header,) = call(db, RECEIVE_MESSAGES, arn, 10, 10, None, None, False, None)
     assert {name: told for name, told in header._asdict().items() if told is not None} == {"wait_seconds": 7}
 
 
 def test_an_unknown_queue_is_an_error_in_the_header(db: Connection) -> None:
-    (header,) = call(db, RECEIVE_MESSAGES, arn_of("none"), 10, 10, None, None, False, None, None)
+    (header,) = call(db, RECEIVE_MESSAGES, arn_of("none"), 10, 10, None, None, False, None)
     assert (header.error, header.wait_seconds) == ("QueueDoesNotExist", None)
 
 
@@ -59,7 +59,7 @@ def test_only_a_standard_queue_may_be_received_from_without_waiting_for_the_disk
     send(db, arn, "m", group=group(name))
     db.execute("set synchronous_commit = on")
     with db.transaction():
-        rows = call(db, RECEIVE_MESSAGES, arn, 1, 10, None, None, asked, None, None)
+        rows = call(db, RECEIVE_MESSAGES, arn, 1, 10, None, None, asked, None)
         assert len(rows) == 2
         assert value(db, "select current_setting('synchronous_commit')") == commit
     assert value(db, "select current_setting('synchronous_commit')") == "on"
@@ -279,7 +279,7 @@ def test_shards_are_served_in_turn(db: Connection, connect: Connect) -> None:
 
 
 def attempt(db: Connection, arn: str, attempt_id: str, count: int = 10) -> list[Delivery]:
-    header, *rows = call(db, RECEIVE_MESSAGES, arn, count, count, None, None, False, attempt_id, None)
+    header, *rows = call(db, RECEIVE_ATTEMPT, arn, count, None, None, attempt_id, None, None)
     assert (header.error, header.wait_seconds) == (None, 0), header
     return rows
 
@@ -375,5 +375,5 @@ def test_a_standard_queue_and_an_unknown_one(db: Connection) -> None:
     send(db, arn, "m")
     assert bodies(attempt(db, arn, "x")) == ["m"]
     assert attempt(db, arn, "x") == []
-    (header,) = call(db, RECEIVE_MESSAGES, arn + "-none", 1, 1, None, None, False, "x", None)
+    (header,) = call(db, RECEIVE_ATTEMPT, arn + "-none", 1, None, None, "x", None, None)
     assert header.error == "QueueDoesNotExist"

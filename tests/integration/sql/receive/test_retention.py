@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from penstock.postgres.statements.messages import RECEIVE_MESSAGES
+from penstock.postgres.statements.messages import RECEIVE_ATTEMPT
 from penstock.postgres.statements.stored_messages import PEEK_MESSAGES
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import (
@@ -288,7 +288,7 @@ def test_an_attempt_past_its_retention_is_over(db: Connection) -> None:
     """A retry with the same ReceiveRequestAttemptId does not return messages past their retention."""
     arn = create(db, "q.fifo", MessageRetentionPeriod="60")
     send(db, arn, "old", group="g")
-    attempt = (arn, 10, 10, None, None, False, "attempt", None)
-    assert len(call(db, RECEIVE_MESSAGES, *attempt)) == 2
+    attempt = (arn, 10, None, None, "attempt", None, None)
+    assert len(call(db, RECEIVE_ATTEMPT, *attempt)) == 2
     db.execute("update queue.fifo_message set sent_at = sent_at - interval '61 seconds'")
-    assert [row.error for row in call(db, RECEIVE_MESSAGES, *attempt)] == ["ReceiveAttemptOver"]
+    assert [row.error for row in call(db, RECEIVE_ATTEMPT, *attempt)] == ["ReceiveAttemptOver"]

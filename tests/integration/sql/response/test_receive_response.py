@@ -11,7 +11,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from penstock.postgres.statements.messages import RECEIVE_RESPONSE
+from penstock.postgres.statements.messages import RECEIVE_ATTEMPT, RECEIVE_RESPONSE
 from tests.integration.sql.conftest import Connect
 from tests.support.database import Database
 from tests.support.sql.calls import (
@@ -49,12 +49,11 @@ def response(
     count: int = 10,
     limit: int | None = LIMIT,
     kind: str = "function-json",
-    attempt: str | None = None,
     visibility: int | None = None,
 ) -> tuple[str | None, list[Delivery]]:
     """Returns the header's error and the messages."""
     share = count if arn.endswith(".fifo") else 10
-    header, *rows = call(db, RECEIVE_RESPONSE, arn, count, share, visibility, None, False, attempt, limit, kind)
+    header, *rows = call(db, RECEIVE_RESPONSE, arn, count, share, visibility, None, False, limit, kind)
     return header.error, rows
 
 
@@ -342,11 +341,13 @@ def test_many_groups_that_wait_are_not_locked(db: Connection, connect: Connect) 
 def test_a_repeated_receive_gets_what_the_first_one_got(db: Connection) -> None:
     arn = create(db, "q.fifo")
     send_each(db, arn, *["x" * 40_000] * 4)
-    first = response(db, arn, attempt="a")[1]
-    assert len(first) == 2
-    assert [row.handle for row in response(db, arn, attempt="a")[1]] == [row.handle for row in first]
-    assert len(response(db, arn, attempt="b")[1]) == 2
-    assert response(db, arn, attempt="c") == (None, [])
+    first, again, second, last = (
+        call(db, RECEIVE_ATTEMPT, arn, 10, None, None, attempt, LIMIT, "function-json") for attempt in "aabc"
+    )
+    assert len(first[1:]) == 2
+    assert [row.handle for row in again[1:]] == [row.handle for row in first[1:]]
+    assert len(second[1:]) == 2
+    assert (last[0].error, last[1:]) == (None, [])
 
 
 # --- beside others ---------------------------------------------------------------------------------------------------
@@ -365,7 +366,7 @@ def test_a_message_that_somebody_holds_is_not_waited_for(db: Connection, connect
 def undone(db: Connection, arn: str) -> str:
     """Returns the message of the undone receive for `pass_over`."""
     with db.transaction(force_rollback=True):
-        received = "queue.receive_messages(%s, 1, 10, null, null, false, null)"
+        received = "queue.receive_messages(%s, 1, 10, null, null, false)"
         return str(value(db, f"select r::queue.received_row::text from {received} r offset 1", arn))
 
 
@@ -446,7 +447,7 @@ def test_other_errors_are_told_first(db: Connection) -> None:
     arn = create(db)
     send_each(db, arn, SHORT, LONG)
     receive(db, arn, 1)
-    header, *rows = call(db, RECEIVE_RESPONSE, arn, 10, 10, None, 1, False, None, LIMIT, "function-json")
+    header, *rows = call(db, RECEIVE_RESPONSE, arn, 10, 10, None, 1, False, LIMIT, "function-json")
     assert (header.error, rows) == ("OverLimit", [])
     assert response(db, arn + "-none") == ("QueueDoesNotExist", [])
 

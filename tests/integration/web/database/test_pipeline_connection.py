@@ -270,6 +270,7 @@ async def test_a_caller_that_is_cancelled_breaks_its_line(database: Database) ->
     [
         messages.SEND_MESSAGES,
         messages.RECEIVE_MESSAGES,
+        messages.RECEIVE_ATTEMPT,
         messages.DELETE_MESSAGES,
         messages.CHANGE_VISIBILITIES,
         READ_POLICIES,

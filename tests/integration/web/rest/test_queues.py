@@ -169,7 +169,7 @@ def test_a_paused_queue_hands_out_messages_only_when_resumed(
     sqs.delete_message(QueueUrl=url, ReceiptHandle=before["ReceiptHandle"])
     assert "Messages" not in sqs.receive_message(QueueUrl=url)
     assert http.get(f"/v1/queues/{name}/messages").json() == []
-    taken = "select * from queue.receive_messages(%s, 10, 10, null, 120000, false, null) m where m.id is not null"
+    taken = "select * from queue.receive_messages(%s, 10, 10, null, 120000, false) m where m.id is not null"
     assert db.execute(taken, (arn_of(name),)).fetchall() == []
     assert (
         sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]["ApproximateNumberOfMessages"]

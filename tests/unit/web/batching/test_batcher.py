@@ -107,8 +107,8 @@ async def test_takes_of_one_queue_merge_and_messages_are_dealt_in_order() -> Non
     assert bodies(responses[2]) == ["body 24"]
     # p_max is the sum of the callers' limits. The lease size is the largest count, but at least 10.
     assert [arguments for _, arguments in database.calls] == [
-        [ORDERS, 1, 10, None, None, True, None, None],
-        [ORDERS, 23, 20, None, None, True, None, None],
+        [ORDERS, 1, 10, None, None, True, None],
+        [ORDERS, 23, 20, None, None, True, None],
     ]
 
 

@@ -163,14 +163,21 @@ SEND_MESSAGES = BatchStatement(
 # The call fails with LONG_MESSAGE if a message has more bytes than the last argument. With null, no limit applies.
 RECEIVE_MESSAGES = Statement(
     "queue.receive_messages",
-    ("text", "int4", "int4", "int4", "int4", "bool", "text", "int4"),
+    ("text", "int4", "int4", "int4", "int4", "bool", "int4"),
     ReceivedRow,
     is_idle_without_rows=True,
 )
 # The same function, with a limit that makes each receiver's messages fit into a response.
 RECEIVE_RESPONSE = Statement(
     "queue.receive_response",
-    ("text", "int4", "int4", "int4", "int4", "bool", "text", "int4", "text"),
+    ("text", "int4", "int4", "int4", "int4", "bool", "int4", "text"),
+    ReceivedRow,
+    named=("p_response_bytes", "p_response_format"),
+)
+# A receive with a ReceiveRequestAttemptId.
+RECEIVE_ATTEMPT = Statement(
+    "queue.receive_attempt",
+    ("text", "int4", "int4", "int4", "text", "int4", "text"),
     ReceivedRow,
     named=("p_response_bytes", "p_response_format"),
 )
