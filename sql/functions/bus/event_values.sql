@@ -4,8 +4,9 @@
 -- retention periods share partitions.
 create or replace function queue.retention_class(p_days int) returns smallint
 language sql immutable parallel safe
-return case when p_days <= 32 then (2 ^ ceil(log(2, p_days)))::smallint
-    when p_days <= 64 then 64 when p_days <= 128 then 128 else 365 end;
+return case when p_days <= 1 then 1 when p_days <= 2 then 2 when p_days <= 4 then 4 when p_days <= 8 then 8
+    when p_days <= 16 then 16 when p_days <= 32 then 32 when p_days <= 64 then 64 when p_days <= 128 then 128
+    else 365 end;
 
 -- queue.wake_event_delivery: wakes, at commit, a worker that waits for events. Costs one index probe if no worker
 -- waits.

@@ -11,7 +11,9 @@
 --   `originals` has the event id of the original for each duplicate. It is null for the other events, and the array is
 --     null if no event has a deduplication id or a hash.
 --   `error` is ResourceNotFound or null.
--- The columns are assigned, because each statement costs as much as ten events or more.
+-- The columns are assigned, because each statement costs as much as ten events or more. Statements read the events from
+-- unnest, so that PostgreSQL keeps their plans. PostgreSQL would plan each call again with generate_series, of which it
+-- expects 1,000 rows in a plan for all calls.
 -- The transaction receives its id before it takes numbers, so sequence_events knows which transactions can still insert
 -- a number. It takes numbers before the time, so an event is never older than an event with a lower number by more than
 -- the duration of this call. It takes blocks of 1,024 numbers, because a nextval for each event is a third of the work
@@ -53,7 +55,9 @@ begin
     while cardinality(v_blocks) << 10 < v_count loop
         v_blocks := v_blocks || nextval('queue.event_block');
     end loop;
-    numbers := array(select (v_blocks[(n >> 10) + 1] << 10) + (n & 1023) from generate_series(0, v_count - 1) n);
+    numbers := array(
+        select (v_blocks[((u.n - 1) >> 10) + 1] << 10) + ((u.n - 1) & 1023)
+        from unnest(p_event_ids) with ordinality u(id, n));
     v_now := clock_timestamp();
     if p_deduplication_ids is not null or p_content_hashes is not null then
         with entry as materialized (
@@ -85,12 +89,16 @@ begin
     end loop;
     insert into queue.event (number, bus_id, ingested_at, event_id, retention_class, content_type, account_id, group_id,
         deduplication_id, source, detail_type, metadata, data, passed, run_events, run_bytes)
-    select numbers[u.n], v_bus.bus_id, v_now, p_event_ids[u.n], v_bus.class, p_content_types[u.n], v_bus.publisher,
+    select numbers[u.n], v_bus.bus_id, v_now, u.id, v_bus.class, p_content_types[u.n], v_bus.publisher,
         p_groups[u.n], p_deduplication_ids[u.n], p_sources[u.n], p_detail_types[u.n], p_metadata[u.n], p_data[u.n],
         p_passed[u.n], v_run_events[u.n], v_run_bytes[u.n]
-    from generate_series(1, v_count) u(n)
+    from unnest(p_event_ids) with ordinality u(id, n)
     where p_deduplication_ids is null and p_content_hashes is null or u.n = any (v_new);
-    perform queue.wake_event_delivery(p_is_application);
+    if exists (
+        select from queue.watcher w where w.queue_id = -1 and w.registered_at > v_now - interval '5 seconds')
+    then
+        perform queue.wake_event_delivery(p_is_application);
+    end if;
     if p_deduplication_ids is null and p_content_hashes is null then
         return next;
         return;

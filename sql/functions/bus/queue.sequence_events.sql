@@ -154,23 +154,22 @@ end $$;
 -- slice of a replay. Ignores events of deleted buses.
 --   `p_numbers` has the first number of each run, in ascending order. `p_counts` and `p_sizes` have the number of its
 --     events and the bytes of their data. The events of a run count as equally long.
+-- The windows have rows of runs, because the rows of events would cost more than half of the call.
 create or replace function queue.add_event_pages(
     p_numbers bigint[], p_buses bigint[], p_times timestamptz[], p_counts int[], p_sizes int[])
 returns void
 language plpgsql as $$
 begin
-    with entry as (
-        select r.bus_id, r.number + i as number, r.ingested_at, (row_number() over w - 1) / 200 as part,
-            r.bytes * (i + 1) / r.events - r.bytes * i / r.events as bytes,
-            (sum(r.bytes * (i + 1) / r.events - r.bytes * i / r.events) over w)::bigint >> 20 as size
-        from unnest(p_numbers, p_buses, p_times, p_counts, p_sizes::bigint[])
-            r(number, bus_id, ingested_at, events, bytes)
-        cross join lateral generate_series(0, r.events - 1) i
-        window w as (partition by r.bus_id order by r.number + i)),
+    with run as (
+        select r.*, sum(r.events) over w - r.events as events_before, sum(r.bytes) over w - r.bytes as bytes_before
+        from unnest(p_numbers, p_buses, p_times, p_counts, p_sizes) r(number, bus_id, ingested_at, events, bytes)
+        window w as (partition by r.bus_id order by r.number)),
     part as (
-        select e.bus_id, min(e.ingested_at) as first_at, max(e.ingested_at) as last_at, sum(e.bytes) as bytes,
-            array_agg(e.number order by e.number) as numbers
-        from entry e group by e.bus_id, e.part, e.size)
+        select r.bus_id, min(r.ingested_at) as first_at, max(r.ingested_at) as last_at,
+            sum((r.bytes::bigint * (i + 1) / r.events - r.bytes::bigint * i / r.events)::int) as bytes,
+            array_agg(r.number + i order by r.number + i) as numbers
+        from run r cross join lateral generate_series(0, r.events - 1) i
+        group by r.bus_id, (r.events_before + i) / 200, (r.bytes_before + r.bytes::bigint * (i + 1) / r.events) >> 20)
     insert into queue.event_page (bus_id, page, sequenced_at, first_at, last_at, events_before, bytes, bytes_before,
         numbers)
     select p.bus_id, coalesce(l.page, 0) + row_number() over w, greatest(l.sequenced_at, clock_timestamp()),

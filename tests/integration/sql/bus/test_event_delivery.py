@@ -15,7 +15,7 @@ from penstock.environment import build_worker_environment
 from penstock.events.delivery import targets
 from penstock.events.delivery.step import EventStep
 from penstock.events.delivery.subscriber import Subscribers
-from penstock.workers.events import EventDeliverer
+from penstock.workers.events import MIN_ROUND_SECONDS, EventDeliverer
 from tests.integration.sql.conftest import Connect
 from tests.support.events import (
     BUS,
@@ -469,6 +469,15 @@ def test_the_worker_is_woken_by_work(db: Connection, connect: Connect, work: str
         change_state(db, arn, "RUNNING")
     (notice,) = listener.notifies(timeout=20, stop_after=1)
     assert notice.payload == "events"
+
+
+def test_a_round_with_new_events_ends_with_a_rest(db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    deliverer, rests = EventDeliverer(), list[float]()
+    monkeypatch.setattr(deliverer._changed, "wait", rests.append)
+    put(db, BUS, "1")
+    deliverer.run_once(SETTINGS, db)
+    (rest,) = rests
+    assert 0 <= rest <= MIN_ROUND_SECONDS
 
 
 def test_without_a_bus_the_worker_registers_nothing(db: Connection) -> None:
