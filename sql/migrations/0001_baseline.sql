@@ -515,14 +515,16 @@ create table queue.archive (
 );
 create index archive_queue on queue.archive (queue_id, archive_id);
 
--- The rows are messages that a person deleted, for 30 seconds, within which the person can undo the deletion
--- (queue.delete_with_undo). The messages have left their queues.
+-- The rows are messages that a person deleted or edited, for 30 seconds, within which the person can undo the act
+-- (queue.delete_with_undo, queue.replace_messages). The messages have left their queues.
 create table queue.pending_deletion (
     deletion_id uuid not null,      -- one for all messages that were deleted together
     public_id bigint not null,
     queue_id int not null,
     deleted_at timestamptz not null default clock_timestamp(),
     message jsonb not null,         -- the row of queue.side or queue.fifo_message
+    copy_queue_id int,              -- the queue and the public id of an edited copy; null for a deletion
+    copy_public_id bigint,
     primary key (deletion_id, public_id)
 );
 create index pending_deletion_deleted_at on queue.pending_deletion (deleted_at);

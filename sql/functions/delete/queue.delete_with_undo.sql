@@ -5,7 +5,7 @@
 -- 30 seconds to undo. Nothing has to happen for a deletion to last: finish_deletions only records its outcome and drops
 -- the rows. Takes the locks of delete_by_id. Raises QU004 (not under READ COMMITTED) for messages that were never
 -- received.
--- This file also contains undo_deletion and restore_to_group.
+-- This file also contains undo_deletion, restore_to_group and undo_copy.
 create or replace function queue.delete_with_undo(p_arn text, p_public_ids bigint[], p_deletion_id uuid)
 returns table (id bigint, deletion_id uuid)
 language plpgsql as $$
@@ -33,14 +33,16 @@ end $$;
 
 -- queue.undo_deletion: brings the messages of a deletion back, if it is at most 30 seconds old. Returns their ids,
 -- which stay the same, as do the receive counts and the places in FIFO groups. A message that was in flight is in
--- flight again, until the same time. Returns no row if the time is over, or if the deletion was undone before. Locks
--- the rows of the deletion, then groups.
+-- flight again, until the same time. An edited message (replace_messages) comes back if its copy is still in its queue
+-- and not in flight, and the copy is removed. Returns no row if the time is over, or if the deletion was undone before.
+-- Locks groups, then the rows of the deletion and the copies.
 create or replace function queue.undo_deletion(p_arn text, p_deletion_id uuid)
 returns table (id bigint)
 language plpgsql as $$
 #variable_conflict use_column
 declare
     v_queue queue.queues;
+    v_copies record;
     v_row record;
     v_now timestamptz := clock_timestamp();
 begin
@@ -50,13 +52,25 @@ begin
             select distinct d.message #>> '{system,MessageGroupId}' from queue.pending_deletion d
             where d.deletion_id = p_deletion_id and d.queue_id = v_queue.queue_id), interval '0');
     end if;
+    for v_copies in
+        select d.copy_queue_id as queue_id, array_agg(d.copy_public_id) as ids from queue.pending_deletion d
+        where d.deletion_id = p_deletion_id and d.queue_id = v_queue.queue_id and d.copy_queue_id is not null
+        group by d.copy_queue_id order by d.copy_queue_id
+    loop
+        perform queue.lock_messages(q, v_copies.ids) from queue.queues q where q.queue_id = v_copies.queue_id;
+    end loop;
     for v_row in
-        delete from queue.pending_deletion d
+        select d.public_id, d.copy_queue_id, d.copy_public_id, d.message || jsonb_build_object(
+            'visible_at', greatest((d.message ->> 'visible_at')::timestamptz, v_now)) as message
+        from queue.pending_deletion d
         where d.deletion_id = p_deletion_id and d.queue_id = v_queue.queue_id
             and d.deleted_at > v_now - interval '30 seconds'
-        returning d.public_id, d.message || jsonb_build_object(
-            'visible_at', greatest((d.message ->> 'visible_at')::timestamptz, v_now)) as message
+        order by d.public_id for update
     loop
+        continue when v_row.copy_public_id is not null
+            and not queue.undo_copy(v_row.copy_queue_id, v_row.copy_public_id);
+        delete from queue.pending_deletion d
+        where d.deletion_id = p_deletion_id and d.public_id = v_row.public_id;
         if v_queue.fifo then
             perform queue.restore_to_group(v_queue.queue_id, v_row.message);
         else
@@ -90,4 +104,23 @@ begin
     insert into queue.fifo_ready (group_key, queue_id, visible_at, first_id)
     select v_group_key, p_queue_id, 'infinity', least(f.first_id, (p_message ->> 'id')::bigint) from former f;
     perform queue.update_groups(array[v_group_key]);
+end $$;
+
+-- queue.undo_copy: removes an edited copy that is not in flight, as if it had never been sent. Returns false if the
+-- copy stays or is gone. The caller has locked the copy's group (lock_messages).
+create or replace function queue.undo_copy(p_queue_id int, p_public_id bigint) returns boolean
+language plpgsql as $$
+declare
+    v_message jsonb := (select t.message from queue.take_message(p_queue_id, p_public_id, false) t);
+begin
+    if v_message is null then
+        return false;
+    end if;
+    delete from queue.edited_message e where e.copy_id = (v_message ->> 'message_id')::uuid;
+    delete from queue.deduplication d
+    where d.queue_id = p_queue_id and d.scope in ('', v_message #>> '{system,MessageGroupId}')
+        and d.deduplication_id = v_message ->> 'deduplication_id'
+        and d.message_id = (v_message ->> 'message_id')::uuid;
+    insert into queue.activity (queue_id, deleted) values (p_queue_id, 1);
+    return true;
 end $$;

@@ -256,6 +256,7 @@ def build_form(name: str) -> dict[str, str]:
         "name": name, "typed": name, "status": "paused", "state": "enabled", "id": "1", "body": "x", "queue": name,
         "deletion": "00000000-0000-4000-8000-000000000000", "new_path": "a", "new_value": "1",
         "function": url, "endpoint": url, "user": name, "expression": "rate(1 hour)", "target": name,
+        "resource": "queue", "hours": "1",
     }  # fmt: skip
 
 
@@ -263,6 +264,12 @@ def ids(console: Console, name: str, query: str = "") -> list[str]:
     """Returns the ids of the messages that a page of a queue's messages lists."""
     page = console.page(f"/queues/{name}/messages{query}")
     return re.findall('<input type="checkbox" name="id" value="([0-9]+)"', page)
+
+
+def end_undo_time(console: Console) -> None:
+    """Makes the copies of edits visible, as 30 seconds later."""
+    with psycopg.connect(console.database.dsn) as db:
+        db.execute("update queue.side set visible_at = visible_at - interval '30 seconds' where receive_count = 0")
 
 
 def receive(console: Console, url: str, visibility: int = 0) -> list[dict[str, Any]]:

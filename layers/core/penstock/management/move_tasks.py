@@ -35,15 +35,14 @@ from penstock.sqs import handles
 from penstock.sqs.sql_errors import build_sql_error
 
 from .messages.life import may_receive
+from .messages.types import PerSecond
 from .rights import needs, show
 
 MAX_IDS = 10_000
-MAX_PER_SECOND = 500  # as in StartMessageMoveTask
 OVER = ("completed", "cancelled", "failed")
 """The states of tasks that have ended."""
 
 PublicId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-PerSecond = Annotated[int, msgspec.Meta(ge=1, le=MAX_PER_SECOND)]
 
 
 class NewMoveTask(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):

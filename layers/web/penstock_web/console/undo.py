@@ -1,19 +1,19 @@
-"""Offers the undo of the browser's newest deletion on every page for 30 seconds. A cookie names the deletion, so the
-bar needs neither a script nor a read of the database. The undo itself checks the user's rights and the time.
+"""Offers the undo of the browser's newest deletion, or edit of many messages, on every page for 30 seconds. A cookie
+names the deletion, so the bar needs neither a script nor a read of the database. The undo itself checks the user's
+rights and the time.
 """
 
 import re
 from time import time
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 from penstock.documents.queue_names import build_queue_arn
+from penstock.management.messages.types import UNDO_SECONDS
 
 from .page import Page
 from .sign_in import cookie_name, is_https
 
-UNDO_SECONDS: Final = 30
-"""As in `queue.undo_deletion`, which decides whether an undo is too late."""
 MAX_BACK_LENGTH: Final = 2_000
 """Browsers keep cookies of at most 4,096 bytes. After a longer address, the undo leads to the first page."""
 _BACK = re.compile(r"/console/queues/[!-~]+").fullmatch
@@ -22,7 +22,7 @@ _QUEUE = re.compile(r"[A-Za-z0-9_-]{1,80}(\.fifo)?").fullmatch
 
 class Undo(NamedTuple):
     """A deletion that the user can undo until the Unix time `until`. `back` is the page on which the user selected the
-    messages, and `number` is their number.
+    messages, and `number` is their number. `act` says what the user did to the messages.
     """
 
     queue: str
@@ -30,6 +30,7 @@ class Undo(NamedTuple):
     until: int
     number: int
     back: str
+    act: Literal["deleted", "edited"] = "deleted"
 
     @property
     def seconds(self) -> int:
@@ -37,10 +38,17 @@ class Undo(NamedTuple):
         return max(0, min(UNDO_SECONDS, self.until - int(time())))
 
 
-def offer_undo(page: Page, queue: str, deletion: str, number: int, back: str) -> str:
-    """Returns the cookie of a deletion that the user has just made."""
+def begin_undo(
+    queue: str, deletion: str, number: int, back: str, act: Literal["deleted", "edited"] = "deleted"
+) -> Undo:
+    """Returns the undo of a deletion or an edit that the user has just made."""
     kept = back if len(back) <= MAX_BACK_LENGTH else f"/console/queues/{queue}/messages"
-    return _build_cookie(page, urlencode(Undo(queue, deletion, int(time()) + UNDO_SECONDS, number, kept)._asdict()))
+    return Undo(queue, deletion, int(time()) + UNDO_SECONDS, number, kept, act)
+
+
+def offer_undo(page: Page, undo: Undo) -> str:
+    """Returns the cookie that shows the bar on the next pages."""
+    return _build_cookie(page, urlencode(undo._asdict()))
 
 
 def end_undo(page: Page) -> str:
@@ -57,7 +65,8 @@ def find_undo(page: Page) -> Undo | None:
     queue, back = given.get("queue", ""), given.get("back", "")
     if len(numbers) != 2 or max(map(len, numbers)) > 12 or not _QUEUE(queue) or not _BACK(back):
         return None
-    found = Undo(queue, given.get("deletion", ""), int(numbers[0]), int(numbers[1]), back)
+    act: Literal["deleted", "edited"] = "edited" if given.get("act") == "edited" else "deleted"
+    found = Undo(queue, given.get("deletion", ""), int(numbers[0]), int(numbers[1]), back, act)
     may_undo = found.seconds and page.may("sqs:DeleteMessage", build_queue_arn(queue, page.context))
     return found if may_undo else None
 

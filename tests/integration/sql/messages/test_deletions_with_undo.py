@@ -68,10 +68,12 @@ def read(db: Connection, arn: str, *ids: int | None) -> list[FoundRow]:
     return call(db, READ_MESSAGES, arn, list(ids))
 
 
-def replace(db: Connection, source: str, target: str, *edits: tuple[int | None, Entry]) -> list[ReplacedRow]:
+def replace(
+    db: Connection, source: str, target: str, *edits: tuple[int | None, Entry], deletion: uuid.UUID | None = None
+) -> list[ReplacedRow]:
     entries = [send_entry(entry, target) for _, entry in edits]
     columns = transpose(entries, len(SendEntry._fields))
-    return sorted(call(db, REPLACE_MESSAGES, source, [id_ for id_, _ in edits], *columns))
+    return sorted(call(db, REPLACE_MESSAGES, source, [id_ for id_, _ in edits], *columns, deletion))
 
 
 # --- undo ------------------------------------------------------------------------------------------------------------
@@ -220,6 +222,41 @@ def test_a_copy_that_the_target_would_drop_keeps_the_original(db: Connection) ->
 
 
 @BOTH
+def test_an_undo_replaces_a_copy_by_its_original(db: Connection, name: str) -> None:
+    """The copy waits until the undo is over, and an undo leaves no trace of it. A repeated edit is no duplicate."""
+    arn, target = create(db, name), create(db, f"to-{name}")
+    (sent,) = send(db, arn, "one", group=group(name))
+    copied = Entry("two", group=group(name), deduplication="d" if group(name) else None, delay=30)
+    for _ in range(2):
+        deletion = uuid.uuid4()
+        (row,) = replace(db, arn, target, (sent.id, copied), deletion=deletion)
+        assert (row.error, counts(db, arn), counts(db, target)) == (None, Counts(0, 0, 0), Counts(0, 0, 1))
+        assert receive(db, target) == []
+        assert undo(db, arn, deletion) == [sent.id]
+        assert (counts(db, arn), counts(db, target)) == (Counts(1, 0, 0), Counts(0, 0, 0))
+        assert rows_of(db, "edited_message", arn) == 0
+    assert bodies(receive(db, arn)) == ["one"]
+
+
+@BOTH
+def test_an_undo_leaves_a_copy_that_was_received(db: Connection, name: str) -> None:
+    arn, target = create(db, name), create(db, f"to-{name}")
+    sent = send(db, arn, "one", "two", group=group(name))
+    deletion = uuid.uuid4()
+    copies = [
+        (row.id, Entry("new", group=f"{n}" if group(name) else None, deduplication=f"{n}" if group(name) else None))
+        for n, row in enumerate(sent)
+    ]
+    assert {row.error for row in replace(db, arn, target, *copies, deletion=deletion)} == {None}
+    (held,) = receive(db, target, 1, lease_size=1)
+    assert len(undo(db, arn, deletion)) == 1
+    assert (counts(db, arn), counts(db, target)) == (Counts(1, 0, 0), Counts(0, 1, 0))
+    assert delete(db, [held]) == ["deleted"]
+    pass_time(db)
+    assert finish(db) == 1
+
+
+@BOTH
 def test_an_edit_waits_for_a_receive_and_then_leaves_its_message(connect: Connect, name: str) -> None:
     db, other = connect(), connect()
     arn = create(db, name)
@@ -228,7 +265,7 @@ def test_an_edit_waits_for_a_receive_and_then_leaves_its_message(connect: Connec
     with db.transaction():
         assert bodies(receive(db, arn)) == ["one"]
         edit = BackgroundCall(
-            other, lambda one: call(one, REPLACE_MESSAGES, arn, [sent.id], *transpose([entry], len(entry)))
+            other, lambda one: call(one, REPLACE_MESSAGES, arn, [sent.id], *transpose([entry], len(entry)), None)
         )
         edit.wait_until_blocked(connect())
     assert [row.error for row in edit.result()] == ["MessageInFlight"]

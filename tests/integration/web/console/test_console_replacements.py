@@ -10,7 +10,7 @@ import httpx
 import psycopg
 import pytest
 
-from tests.support.web.console import Console, ids, receive, visible
+from tests.support.web.console import Console, end_undo_time, ids, receive, visible
 
 from .test_console_edits import problem
 
@@ -40,6 +40,7 @@ def test_a_value_is_replaced_in_all_messages_of_a_filter(console: Console) -> No
     done = console.browser.post(path, **form, confirmed="yes")
     assert "Sent 5 edited messages" in done.text
     assert "2 messages without this path" in done.text
+    end_undo_time(console)
     assert sorted(message["Body"] for message in receive(console, url)) == [
         body.replace("null", '"01234"') for body in bodies
     ]
@@ -76,6 +77,7 @@ def test_a_preview_shows_the_type_and_warns_of_another_type(
     assert ("have another type" in page, warning in page) == (bool(warning), True)
     assert ('name="as_text" value="yes" checked' in page) == bool(as_text)
     assert console.browser.post("/console/queues/typed-edits/replace", **form, confirmed="yes").status_code == 200
+    end_undo_time(console)
     (message,) = receive(console, url)
     console.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
     assert message["Body"] == f'{{"zip": {html.unescape(re.findall("<code>(.*?)</code>", shown)[0])}}}'
@@ -98,6 +100,7 @@ def test_the_form_of_a_group_shows_samples_and_the_number(console: Console) -> N
     assert "messages like" not in done
     assert "<h1>Edited</h1>" in done
     assert 'href="/console/queues/sampled-dead/failures"' in done
+    end_undo_time(console)
     assert (visible(console, url), visible(console, dead)) == (5, 0)
 
 
@@ -139,6 +142,7 @@ def test_one_message_is_edited_before_the_others(console: Console) -> None:
     assert (visible(console, url), visible(console, dead)) == (1, 2)
     done = console.browser.post(path, **{**form, "id": others}, confirmed="yes").text
     assert "Sent 2 edited messages" in done
+    end_undo_time(console)
     console.sqs.send_message(QueueUrl=dead, MessageBody='{"zip": 0}')
     (only,) = ids(console, "canary-edits-dead")
     alone = console.browser.post(path, **{**form, "id": only, "new_to": "canary-edits-dead"}, one=only)
@@ -187,6 +191,7 @@ def test_chosen_messages_are_replaced_and_others_stay(console: Console) -> None:
     done = console.browser.post(path, **form, confirmed="yes")
     assert "Sent 2 edited messages" in done.text
     assert "1 message: The message does not exist." in done.text
+    end_undo_time(console)
     assert sorted(message["Body"] for message in receive(console, url)) == [
         '{"n": 2}', '{"n": {"deep": [1.50]}}', '{"n": {"deep": [1.50]}}'
     ]  # fmt: skip
@@ -195,6 +200,33 @@ def test_chosen_messages_are_replaced_and_others_stay(console: Console) -> None:
         assert response.status_code in (200, 400, 404)
         assert "Sent" not in response.text or "Sent 0" in response.text
     assert visible(console, url) == 3
+
+
+def test_an_edit_of_many_has_a_rate_and_can_be_undone(console: Console) -> None:
+    url, dead = console.poison("undone-edits", *(f'{{"n": {n}}}' for n in range(5)))
+    form: dict[str, Any] = {"id": ids(console, "undone-edits-dead"), "new_path": "n", "new_value": "9", "rate": "2"}
+    path = "/console/queues/undone-edits-dead"
+    refused = console.browser.post(f"{path}/replace", **{**form, "rate": "501"}, confirmed="yes")
+    assert (refused.status_code, "per_second" in refused.text) == (400, True)
+    done = console.browser.post(f"{path}/replace", **form, confirmed="yes")
+    assert "after 30 seconds, 2 a second." in " ".join(done.text.split())
+    assert "5 messages of undone-edits-dead edited</span>" in console.page("")
+    assert (visible(console, url), visible(console, dead)) == (0, 0)
+    with psycopg.connect(console.database.dsn) as db:
+        waits = db.execute(
+            "select round(extract(epoch from s.visible_at - min(s.sent_at) over ()))::int from queue.side s"
+            " join queue.queues q using (queue_id) where q.arn like '%:undone-edits' order by s.id"
+        ).fetchall()
+    assert waits == [(30,), (30,), (31,), (31,), (32,)]
+    details = console.audit("sqs:SendMessage")[3]
+    (deletion,) = re.findall('name="deletion" value="([^"]+)"', done.text)
+    assert (details["deletion"], details["per_second"]) == (deletion, 2)
+    back = console.browser.post(f"{path}/messages/undo", deletion=deletion).headers["location"]
+    assert back.startswith(f"{path}/messages?done=undone&n=5&")
+    assert sorted(message["Body"] for message in receive(console, dead)) == [f'{{"n": {n}}}' for n in range(5)]
+    end_undo_time(console)
+    assert visible(console, url) == 0
+    assert console.browser.post(f"{path}/messages/undo", deletion=deletion).status_code == 404
 
 
 def test_no_page_names_a_group_by_a_hash(console: Console) -> None:

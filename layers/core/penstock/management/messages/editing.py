@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from typing import Annotated, Final, NamedTuple
+from uuid import UUID
 
 import msgspec
 
@@ -39,7 +40,7 @@ from .conversion import format_body, to_attribute
 from .json_edit import is_json, list_paths, replace_value
 from .reading import read_rows
 from .search import After
-from .types import Headers, MessageId, Printable
+from .types import UNDO_SECONDS, Headers, MessageId, PerSecond, Printable
 
 MAX_REPLACED = 1_000
 """The number of messages that one replacement examines for its path."""
@@ -80,7 +81,8 @@ class Replacement(msgspec.Struct, forbid_unknown_fields=True):
     to `to`, as in `EditedMessage`. A text is split at its dots: `a.lines.0.sku`.
 
     A request examines up to 1,000 selected messages. To continue, send its `next` as `after`. With `preview`, nothing
-    changes.
+    changes. `per_second` limits how many copies of this request become visible each second: all copies are stored at
+    once, and the later ones have a delay.
     """
 
     path: Text | Annotated[list[Text], msgspec.Meta(min_length=1, max_length=MAX_NAMES)]
@@ -88,6 +90,7 @@ class Replacement(msgspec.Struct, forbid_unknown_fields=True):
     ids: Annotated[list[MessageId], msgspec.Meta(min_length=1, max_length=MAX_REPLACED)] | None = None
     filter: MessageFilter | None = None
     to: Name | None = None
+    per_second: PerSecond | None = None
     preview: bool = False
     after: After | None = None
 
@@ -191,7 +194,7 @@ def edit_message(name: str, message_id: int, edit: Edit, context: Context) -> Op
     DuplicateMessage, BodyNotJson, and the errors of SendMessage. After an error, nothing has changed.
     """
     _, entry = yield from _read_and_edit(name, message_id, edit, context)
-    (replaced,) = yield from _replace(name, entry.queue_arn, [message_id], [entry], {}, context)
+    (replaced,) = yield from _replace(name, entry.queue_arn, [message_id], [entry], {}, None, context)
     if replaced.error is not None or replaced.id is None:
         raise _build_error(replaced)
     return replaced.id
@@ -259,19 +262,22 @@ def _build_copy(row: FoundRow, arn: str, edit: Edit) -> SendEntry:
 
 
 @audited(
-    lambda name, target, ids, _entries, changed, _context: Act(
-        "sqs:SendMessage", target, {**changed, "edited": ids, "from": name}, counted="replaced"
+    lambda name, target, ids, _entries, changed, deletion, _context: Act(
+        "sqs:SendMessage",
+        target,
+        {**changed, **({"deletion": str(deletion)} if deletion else {}), "edited": ids, "from": name},
+        counted="replaced",
     )
 )
 def _replace(
-    name: str, target: str, ids: Sequence[int], entries: Sequence[SendEntry], _changed: Mapping[str, str],
-    context: Context,
+    name: str, target: str, ids: Sequence[int], entries: Sequence[SendEntry], _changed: Mapping[str, str | int],
+    deletion: UUID | None, context: Context,
 ) -> Operation[list[ReplacedRow]]:  # fmt: skip
     """Replaces messages of the queue `name` with entries for the target, in one transaction. The audit log records the
-    replaced messages, and the path and value in `_changed`."""
+    replaced messages, and the path and value in `_changed`. `undo_deletion` can undo a `deletion`."""
     source = build_queue_arn(name, context)
     columns = transpose(entries, len(SendEntry._fields))
-    rows = yield from Call(REPLACE_MESSAGES, (source, list(ids), *columns))
+    rows = yield from Call(REPLACE_MESSAGES, (source, list(ids), *columns, deletion))
     sizes = [entries[row.n - 1].size_bytes for row in rows if row.error is None]
     if sizes:
         yield Deleted(source, len(sizes))
@@ -296,9 +302,13 @@ class _Step(NamedTuple):
 
 
 @needs("queue", "sqs:ReceiveMessage", "sqs:DeleteMessage")
-def replace_in_messages(name: str, request: Replacement, context: Context) -> Operation[ReplacementResult]:
+def replace_in_messages(
+    name: str, request: Replacement, context: Context, deletion: UUID | None = None
+) -> Operation[ReplacementResult]:
     """Sets a value in the bodies of the selected messages and sends them to their targets. Messages of one step with
-    the same target are replaced in one transaction, so a crash leaves each message in one of the two queues.
+    the same target are replaced in one transaction, so a crash leaves each message in one of the two queues. If
+    `deletion` is given, a new id, the copies stay invisible for 30 seconds, within which `undo_deletion` brings the
+    originals back.
 
     Raises InvalidParameterValue, QueueDoesNotExist, and AccessDenied unless the caller can send to `request.to`. If
     the target is each message's source queue, messages whose source queue the caller cannot send to stay.
@@ -311,7 +321,7 @@ def replace_in_messages(name: str, request: Replacement, context: Context) -> Op
     selected = 0
     for _ in range(MAX_STEPS if request.ids is None else MAX_REPLACED):
         step = yield from _read_step(arn, request, result.next, MAX_REPLACED - selected, context)
-        yield from _replace_step(name, request, step.rows, result, context)
+        yield from _replace_step(name, request, deletion, step.rows, result, context)
         selected += len(step.rows)
         result.looked_at += step.looked_at
         result.next = step.next
@@ -345,7 +355,7 @@ def replace_in_message(
         raise errors.InvalidParameterValue("The message has no such path.")
     if isinstance(edited, errors.AwsError):
         raise edited
-    (replaced,) = yield from _replace(name, arn, [message_id], [edited], _describe_change(request), context)
+    (replaced,) = yield from _replace(name, arn, [message_id], [edited], _describe_change(request), None, context)
     if replaced.error is not None or replaced.id is None:
         raise _build_error(replaced)
     return target, replaced.id
@@ -382,8 +392,9 @@ def _read_step(arn: str, request: Replacement, place: str | None, most: int, con
 
 
 def _replace_step(
-    name: str, request: Replacement, rows: Sequence[FoundRow], result: ReplacementResult, context: Context
-) -> Operation[None]:
+    name: str, request: Replacement, deletion: UUID | None, rows: Sequence[FoundRow], result: ReplacementResult,
+    context: Context,
+) -> Operation[None]:  # fmt: skip
     """Replaces the messages of one step, or counts them in a preview."""
     source = build_queue_arn(name, context)
     copies: dict[str, list[tuple[int, SendEntry]]] = {}
@@ -405,8 +416,8 @@ def _replace_step(
         elif not isinstance(edited, errors.AwsError):
             copies.setdefault(arn, []).append((row.public_id, edited))
             _add_sample(result, request, row, edited)
-    for arn, together in copies.items():
-        yield from _send_copies(name, arn, together, request, result, context)
+    for together in copies.values():
+        yield from _send_copies(name, together, request, deletion, result, context)
 
 
 def _add_sample(result: ReplacementResult, request: Replacement, row: FoundRow, entry: SendEntry) -> None:
@@ -419,27 +430,35 @@ def _show_sample(row: FoundRow, entry: SendEntry) -> ReplacedSample:
 
 
 def _send_copies(
-    name: str, arn: str, copies: Sequence[tuple[int, SendEntry]], request: Replacement, result: ReplacementResult,
-    context: Context,
+    name: str, copies: Sequence[tuple[int, SendEntry]], request: Replacement, deletion: UUID | None,
+    result: ReplacementResult, context: Context,
 ) -> Operation[None]:  # fmt: skip
-    """Replaces messages that have the same target, or counts them in a preview."""
+    """Replaces messages that have the same target, or counts them in a preview. Copies become visible after the time of
+    the undo, at the request's rate."""
     if request.preview:
         result.replaced += len(copies)
         return
-    ids, entries = zip(*copies, strict=True)
-    for row in (yield from _replace(name, arn, ids, entries, _describe_change(request), context)):
+    held = UNDO_SECONDS if deletion else 0
+    entries = [
+        entry._replace(delay_seconds=held + ((result.replaced + n) // request.per_second if request.per_second else 0))
+        for n, (_, entry) in enumerate(copies)
+    ]
+    ids = [message_id for message_id, _ in copies]
+    arn, change = entries[0].queue_arn, _describe_change(request)
+    for row in (yield from _replace(name, arn, ids, entries, change, deletion, context)):
         if row.error is None:
             result.replaced += 1
         else:
             _count(result, _build_error(row))
 
 
-def _describe_change(request: Replacement) -> dict[str, str]:
-    """Returns the path and the value for the audit log."""
+def _describe_change(request: Replacement) -> dict[str, str | int]:
+    """Returns the path, the value and the rate for the audit log."""
     value = bytes(request.value).decode()
     return {
         "path": ".".join(request.names)[:MAX_AUDITED],
         "value": value if len(value) <= MAX_AUDITED else f"{value[:MAX_AUDITED]}\u2026",
+        **({"per_second": request.per_second} if request.per_second else {}),
     }
 
 

@@ -1,6 +1,6 @@
 """Messages as documents."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -18,6 +18,10 @@ Headers = Annotated[
     ),
 ]
 Printable = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^[!-~]{1,128}$"})]
+PerSecond = Annotated[int, msgspec.Meta(ge=1, le=500)]
+"""A rate of messages, as in StartMessageMoveTask."""
+UNDO_SECONDS: Final = 30
+"""As in `queue.undo_deletion`, which decides whether an undo is too late."""
 
 
 class NewMessage(msgspec.Struct, forbid_unknown_fields=True):

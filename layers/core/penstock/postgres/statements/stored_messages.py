@@ -73,7 +73,10 @@ class ReplacedRow(NamedTuple):
     detail: str | None
 
 
-REPLACE_MESSAGES = Statement("queue.replace_messages", ("text", "int8[]", *MESSAGE_TYPES), ReplacedRow, is_audited=True)
+REPLACE_MESSAGES = Statement(
+    "queue.replace_messages", ("text", "int8[]", *MESSAGE_TYPES, "uuid"), ReplacedRow, named=("p_deletion_id",),
+    is_audited=True,
+)  # fmt: skip
 
 
 class NewVisibilityRow(NamedTuple):

@@ -5,6 +5,7 @@ are deleted in the same transaction. The REST API offers the same acts below /v1
 import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
+from uuid import uuid4
 
 import msgspec
 from fastapi import Response
@@ -44,6 +45,7 @@ from penstock_web.console.selection import (
     parse_id,
     read_selection,
 )
+from penstock_web.console.undo import Undo, begin_undo, offer_undo
 
 MAX_SAMPLE_LENGTH: Final = 16_384
 MAX_SHOWN_PATH: Final = 80
@@ -126,7 +128,8 @@ async def replace_form(name: str, page: CurrentPage) -> Response:
 @act("/console/queues/{name}/replace", right=right_of(editing.replace_in_messages))
 async def replace(name: str, page: CurrentPage) -> Response:
     """Shows a preview. If the form's field `confirmed` is "yes", replaces the value in up to 1,000 messages, and shows
-    the numbers. The field `one` is the id of a message that is sent first. The page then shows a preview of the others.
+    the numbers. The user can undo this for 30 seconds. The field `one` is the id of a message that is sent first. The
+    page then shows a preview of the others.
     """
     selection = read_selection(page.form)
     if selection.is_empty:
@@ -140,11 +143,15 @@ async def replace(name: str, page: CurrentPage) -> Response:
             if selection.is_empty:
                 return redirect(selection.build_path(name, done="edited"))
         request = build_replacement(selection, page, is_preview=not is_confirmed)
-        operation = editing.replace_in_messages(name, request, page.context)
-        result = await (page.act(operation) if is_confirmed else page.run(operation))
+        if not is_confirmed:
+            result = await page.run(editing.replace_in_messages(name, request, page.context))
+            return await show_replace(page, name, selection, result, canary=canary)
+        deletion = uuid4()
+        result = await page.act(editing.replace_in_messages(name, request, page.context, deletion))
     except AwsError as error:
         return await show_replace(page, name, selection, error=error)
-    return await show_replace(page, name, selection, result, is_done=is_confirmed, canary=canary)
+    undo = begin_undo(name, str(deletion), result.replaced, selection.build_path(name), "edited")
+    return await show_replace(page, name, selection, result, undo=undo)
 
 
 async def send_one(name: str, selection: Selection, page: Page) -> tuple[Canary, Selection]:
@@ -171,6 +178,8 @@ def build_replacement(selection: Selection, page: Page, *, is_preview: bool) -> 
         document["filter"] = selection.wanted
     if to := page.form.get("new_to").strip():
         document["to"] = to
+    if rate := page.form.get("rate").strip():
+        document["per_second"] = int(rate) if rate.isascii() and rate.isdigit() and len(rate) < 10 else rate
     return editing.read_replacement(msgspec.json.encode(document))
 
 
@@ -188,24 +197,26 @@ def find_other_types(samples: Sequence[ReplacedSample], path: str, value: str) -
 
 async def show_replace(
     page: Page, name: str, selection: Selection, result: ReplacementResult | None = None,
-    error: AwsError | None = None, *, is_done: bool = False, canary: Canary | None = None,
+    error: AwsError | None = None, *, undo: Undo | None = None, canary: Canary | None = None,
 ) -> Response:  # fmt: skip
-    """Shows the form with the messages as they are, with a preview, or with a result."""
+    """Shows the form with the messages as they are, with a preview, or with a result, which has an `undo`."""
     number = Count(len(selection.ids)) if selection.ids else None
     before: Sequence[Seen] = ()
     if result is None:
         before = await read_first(page, name, selection)
         number = number or await page.run(show(count_matches(name, selection.wanted, page.context)))
-    values = {key: page.form.get(key) for key in ("new_path", "new_value", "as_text", "new_to")}
+    values = {key: page.form.get(key) for key in ("new_path", "new_value", "as_text", "new_to", "rate")}
     value = read_new_value(page.form)
     samples = result.samples if result else ()
     bodies = [sample.before for sample in samples] or [sample.row.body for sample in before]
     paths = list(dict.fromkeys(path for body in bodies for path in list_paths(body, editing.MAX_PATHS)))
     if not page.form.get("new_path"):
         values["new_path"] = find_named_path(before, paths)
-    return show_page(
+    is_offered = undo is not None and undo.number > 0
+    response = show_page(
         page, "replace.html", find_status(error), title=f"Edit messages of {name}", name=name, selection=selection,
-        facts=await describe(name, selection, page), values=values, result=result, is_done=is_done,
+        facts=await describe(name, selection, page), values=values, result=result, is_done=undo is not None,
+        **({"undo": undo} if is_offered else {}),
         canary=canary, paths=paths,
         problems=await find_target_problems(page, error, "new_to", values["new_to"])
         | find_path_problem(result, values["new_path"]),
@@ -213,6 +224,9 @@ async def show_replace(
         samples=compare_samples(samples), most=editing.MAX_REPLACED, new_value=value[:MAX_SHOWN_VALUE],
         new_type=find_type(value), other_types=find_other_types(samples, values["new_path"], value),
     )  # fmt: skip
+    if undo is not None and is_offered:
+        response.headers.append("set-cookie", offer_undo(page, undo))
+    return response
 
 
 def find_named_path(samples: Sequence[Seen], paths: Sequence[str]) -> str:

@@ -36,7 +36,7 @@ from penstock_web.console.selection import (
     read_selection,
 )
 from penstock_web.console.snippets import as_markdown, message_snippets
-from penstock_web.console.undo import end_undo, find_undo, offer_undo
+from penstock_web.console.undo import begin_undo, end_undo, find_undo, offer_undo
 
 MAX_PLACE_LENGTH = 160
 NOTHING: Final = MessagePage([], 0, 0, None)
@@ -123,7 +123,7 @@ async def export(name: str, page: CurrentPage) -> Response:
 
 @screen("/console/queues/{name}/messages/undo", right=right_of(undo_deletion))
 async def undo_form(name: str, page: CurrentPage) -> Response:
-    """Shows how many seconds a deletion can still be undone. The bar of every page polls this page."""
+    """Shows how many seconds a deletion or an edit can still be undone. The bar of every page polls this page."""
     return show_page(page, "undo.html", title=f"Undo in {name}")
 
 
@@ -218,8 +218,8 @@ async def delete_messages(name: str, page: CurrentPage) -> Response:
     deleted = await page.act(delete_with_undo(name, ids, page.context))
     if not deleted:
         return redirect(selection.build_path(name, done="gone"))
-    cookie = offer_undo(page, name, str(deleted[0].deletion_id), len(deleted), selection.build_path(name))
-    return redirect(selection.build_path(name, done="deleted"), cookie)
+    undo = begin_undo(name, str(deleted[0].deletion_id), len(deleted), selection.build_path(name))
+    return redirect(selection.build_path(name, done="deleted"), offer_undo(page, undo))
 
 
 async def ask_before_deletion(name: str, selection: Selection, page: Page) -> Response:
@@ -235,8 +235,8 @@ async def ask_before_deletion(name: str, selection: Selection, page: Page) -> Re
 
 @act("/console/queues/{name}/messages/undo", right=right_of(undo_deletion))
 async def undo(name: str, page: CurrentPage) -> Response:
-    """Brings the messages of a deletion back, and shows them selected, as before the deletion. Raises UndoOver after 30
-    seconds.
+    """Brings the messages of a deletion or an edit back, and shows them selected, as before the act. Raises UndoOver
+    after 30 seconds.
     """
     try:
         deletion = UUID(page.form.get("deletion"))

@@ -264,7 +264,7 @@
     ["edit the row, or the selected messages", { e: edit }],
     ["redrive the row, or the selected messages; on other pages, reload", { r: redriveOrReload }],
     ["delete the row, or the selected messages; the console asks first", { d: () => act("[data-delete]") }],
-    ["undo the deletion", { u: () => press("[data-undo]") }],
+    ["undo the deletion or the edit", { u: () => press("[data-undo]") }],
     ["previous tab, next tab", { "[": () => openTab(-1), "]": () => openTab(1) }],
     ["back to the groups of a queue", { b: openGroups }],
     ["show the shortcuts", { "?": showHelp }],
