@@ -8,17 +8,23 @@
 --     empty name for error_cause. The value of a name is a list: the three most frequent texts, the number of different
 --     texts, and the number of examined messages that have the attribute. Texts have at most 200 characters.
 --   `body` contains the first 16,384 characters.
+--   `group_splits` is in the same row as `group_facts` if p_splits is true, or null. It has the names of attributes, an
+--     empty name for error_cause, and `$.` with the path of each JSON value in bodies of up to 8 KiB and 4 levels. The
+--     value of a name is a list of the values, each with its number of messages. Only names with 2 to 8 different
+--     values of at most 200 bytes are there, and of which some repeat.
 -- The last row has a null group, the number of groups, and the values of the last row of search_messages. Returns no
 -- row if the queue does not exist. Takes no lock.
 create or replace function queue.group_failures(
-    p_arn text, p_by text[], p_attribute text, p_filter jsonb, p_after text, p_scan int, p_groups int, p_samples int)
+    p_arn text, p_by text[], p_attribute text, p_filter jsonb, p_after text, p_scan int, p_groups int, p_samples int,
+    p_splits boolean default false)
 returns table (group_number int, group_source_arn text, group_receive_count int, group_attribute text, group_shape
     text, group_cause text, group_facts text, group_messages bigint, oldest_ms bigint, newest_ms bigint, public_id
     bigint, receive_count int, message_id text, sent_at_ms bigint, visible_at_ms bigint, body text, body_length int,
     attributes text, system text, group_id text, entered_at_ms bigint, entered_by text, state text,
-    total_receive_count int, source_arn text, looked_at int, next text, messages bigint, groups bigint)
+    total_receive_count int, source_arn text, looked_at int, next text, messages bigint, groups bigint,
+    group_splits text)
 language sql stable as $$
-with q as materialized (select * from queue.queues where arn = p_arn),
+with recursive q as materialized (select * from queue.queues where arn = p_arn),
 found as materialized (
     select queue.public_id(f.shard, f.id) as message, f.entered_at, f.looked_at, f.next,
         case when 'source' = any (p_by) then f.system ->> 'DeadLetterQueueSourceArn' end as source_arn,
@@ -30,7 +36,8 @@ found as materialized (
                 union all
                 select e.key, e.value ->> 'StringValue' from jsonb_each(f.attributes) e
                 where e.key not in ('PenstockError', 'ERROR_MESSAGE')) a
-            where a.text is not null) end as facts
+            where a.text is not null) end as facts,
+        case when p_splits and octet_length(f.body) <= 8192 then queue.as_json(f.body) end as json
     from q cross join lateral queue.find_messages(
         q.queue_id, p_filter, clock_timestamp(), p_after, p_scan, p_scan, null, 'shape' = any (p_by)) f
     cross join lateral (select queue.error_cause(f.attributes) as cause) c),
@@ -48,6 +55,29 @@ facts as materialized (
             from keyed k cross join lateral jsonb_each_text(k.facts) e group by k.key, e.key, e.value) t
         group by t.key, t.name) n
     where n.place <= 20 group by n.key),
+field as (
+    select k.key, '$.' || e.key as name, e.value, 1 as depth
+    from keyed k cross join lateral jsonb_each(case when jsonb_typeof(k.json) = 'object' then k.json end) e
+    where position('.' in e.key) = 0
+    union all
+    select f.key, f.name || '.' || e.key, e.value, f.depth + 1
+    from field f cross join lateral jsonb_each(case when jsonb_typeof(f.value) = 'object' then f.value end) e
+    where f.depth < 4 and position('.' in e.key) = 0),
+splits as materialized (
+    select n.key, jsonb_object_agg(n.name, n.counts) as splits
+    from (
+        select t.key, t.name,
+            jsonb_agg(jsonb_build_array(t.value, t.messages) order by t.messages desc, t.value) as counts
+        from (
+            select v.key, v.name, v.value, count(*) as messages
+            from (
+                select f.key, f.name, f.value from field f where jsonb_typeof(f.value) not in ('object', 'array')
+                union all
+                select k.key, e.key, e.value from keyed k cross join lateral jsonb_each(k.facts) e where p_splits) v
+            group by v.key, v.name, v.value) t
+        group by t.key, t.name
+        having count(*) between 2 and 8 and count(*) < sum(t.messages) and max(octet_length(t.value::text)) <= 200) n
+    group by n.key),
 grouped as materialized (
     select f.key, f.source_arn, f.receive_count, f.attribute, f.shape, f.cause, count(*) as messages,
         min(f.entered_at) as oldest, max(f.entered_at) as newest,
@@ -64,14 +94,15 @@ select g.number, g.source_arn, g.receive_count, g.attribute, g.shape, g.cause,
     queue.epoch_ms(m.entered_at), coalesce(queue.entered_by(m.system), 'sent'),
     queue.message_state(m.visible_at, m.receive_count),
     m.receive_count + coalesce((m.system ->> 'ApproximateReceiveCount')::int, 0),
-    m.system ->> 'DeadLetterQueueSourceArn', null::int, null::text, null::bigint, null::bigint
-from largest g left join facts a on a.key = g.key
+    m.system ->> 'DeadLetterQueueSourceArn', null::int, null::text, null::bigint, null::bigint,
+    case when queue.public_id(m.shard, m.id) = g.samples[1] then s.splits::text end
+from largest g left join facts a on a.key = g.key left join splits s on s.key = g.key
 cross join q cross join lateral queue.pick_messages(q.queue_id, g.samples) m
 union all
 select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
     null, null, null, null, null, null, f.looked_at, f.next,
     (select m.visible + m.in_flight + m.delayed from queue.measurement m join q on q.queue_id = m.queue_id),
-    (select count(*) from grouped)
+    (select count(*) from grouped), null
 from found f where f.message is null
 order by 1, 21 desc
 $$;

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final, Literal, NamedTuple
 
+import msgspec
 from msgspec import structs
 
 from penstock import errors
@@ -26,7 +27,7 @@ class Grouping(NamedTuple):
     """How to group messages.
 
     `attribute` is required if `by` contains "attribute". `after` is the previous scan's `next`. Messages that do not
-    match `filter` are in no group.
+    match `filter` are in no group. `with_splits` asks for the splits of the groups.
     """
 
     arn: str
@@ -36,6 +37,17 @@ class Grouping(NamedTuple):
     scan: int
     groups: int
     filter: MessageFilter = MessageFilter()
+    with_splits: bool = False
+
+
+class Split(NamedTuple):
+    """How the values of a name divide the examined messages of a group. The name is an attribute's name, `$.` with a
+    path into the JSON bodies, or empty for the cause. `counts` has 2 to 8 JSON values, each with its number of
+    messages. Other messages do not have the name.
+    """
+
+    name: str
+    counts: list[tuple[msgspec.Raw, int]]
 
 
 class FailureGroup(NamedTuple):
@@ -43,6 +55,7 @@ class FailureGroup(NamedTuple):
 
     `messages`, `oldest_ms` and `newest_ms` describe the examined messages. The times say when the messages entered
     this queue. `title` is true of all examined messages of the group (titles.py), or is None.
+    `splits` come in the order of their numbers of values.
     """
 
     filter: MessageFilter | None
@@ -51,6 +64,7 @@ class FailureGroup(NamedTuple):
     newest_ms: int
     samples: list[FailureRow]
     title: str | None = None
+    splits: Sequence[Split] = ()
 
 
 class Failures(NamedTuple):
@@ -76,7 +90,7 @@ def group_failures(grouping: Grouping, context: Context) -> Operation[Failures]:
         GROUP_FAILURES,
         (
             grouping.arn, list(grouping.by), grouping.attribute, grouping.filter.as_json(context), grouping.after,
-            grouping.scan, grouping.groups, SAMPLES,
+            grouping.scan, grouping.groups, SAMPLES, grouping.with_splits,
         ),
     )  # fmt: skip
     if not rows:
@@ -97,7 +111,16 @@ def group_failures(grouping: Grouping, context: Context) -> Operation[Failures]:
 
 def _group(samples: list[FailureRow], grouping: Grouping) -> FailureGroup:
     first = samples[0]
-    return FailureGroup(_build_filter(first, grouping), first.group_messages, first.oldest_ms, first.newest_ms, samples)
+    return FailureGroup(
+        _build_filter(first, grouping), first.group_messages, first.oldest_ms, first.newest_ms, samples,
+        splits=_read_splits(samples),
+    )  # fmt: skip
+
+
+def _read_splits(samples: list[FailureRow]) -> list[Split]:
+    text = next((row.group_splits for row in samples if row.group_splits is not None), "{}")
+    found = msgspec.json.decode(text, type=dict[str, list[tuple[msgspec.Raw, int]]])
+    return sorted((Split(*item) for item in found.items()), key=lambda split: (len(split.counts), split.name))
 
 
 def _build_filter(row: FailureRow, grouping: Grouping) -> MessageFilter | None:

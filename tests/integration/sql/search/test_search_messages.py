@@ -181,7 +181,7 @@ def groups(
     db: Connection, arn: str, *by: str, attribute: str | None = None, scan: int = 1_000, most: int = 50
 ) -> tuple[list[list[FailureRow]], FailureRow]:
     """Returns the samples of each group, and the last row."""
-    *rows, end = call(db, GROUP_FAILURES, arn, list(by), attribute, "{}", None, scan, most, 3)
+    *rows, end = call(db, GROUP_FAILURES, arn, list(by), attribute, "{}", None, scan, most, 3, False)
     numbers = sorted({row.group_number for row in rows})
     assert numbers == list(range(1, len(numbers) + 1))
     return [[row for row in rows if row.group_number == number] for number in numbers], end
@@ -221,7 +221,7 @@ def test_groups_report_the_read_messages_and_the_omitted_groups(db: Connection) 
     send(db, arn, *(f'{{"m{n}": 1}}' for n in range(5)))
     found, end = groups(db, arn, "shape", scan=3, most=2)
     assert (len(found), end.groups, end.looked_at, end.next is None) == (2, 3, 3, False)
-    assert call(db, GROUP_FAILURES, arn + "x", [], None, "{}", None, 1, 1, 1) == []
+    assert call(db, GROUP_FAILURES, arn + "x", [], None, "{}", None, 1, 1, 1, False) == []
 
 
 SAME = [

@@ -402,6 +402,25 @@ def test_a_title_is_true_of_messages_that_are_no_samples(console: Console) -> No
     assert asked_titles(console, "untrue-dead", page) == ["reason: stolen", "reason: stolen"]
 
 
+def test_a_group_is_split_by_what_has_few_values(console: Console) -> None:
+    """Each value leads to its messages. Values that differ in all messages, such as ids, split no group."""
+    console.poison("split", *(f'{{"order": {n}, "to": {{"country": "{"XX" if n < 2 else "DE"}"}}}}' for n in range(7)))
+    dead_letters_with_reasons(console, "split-reasons")
+    for name, by, counts in (
+        ("split", "to.country", {"DE": "5 messages", "XX": "2 messages"}),
+        ("split-reasons", "attribute reason", {"stolen": "3 messages", "timeout": "2 messages"}),
+    ):
+        page = console.page(f"/queues/{name}-dead/failures")
+        ((found, parts),) = re.findall(
+            '<details class="split"><summary>Split by (.*?)</summary>(.*?)</details>', page, re.DOTALL
+        )
+        rows = re.findall(r'<a href="/console([^"]+)">(.*?)</a>\s+<span class="quiet">(.*?)</span>', parts)
+        assert (found, {value: number for _, value, number in rows}) == (by, counts)
+        for link, _, number in rows:
+            listed = re.findall('<input type="checkbox" name="id"', console.page(html.unescape(link)))
+            assert len(listed) == int(number.split()[0])
+
+
 def asked_titles(console: Console, name: str, page: str) -> list[str]:
     """Returns the title of the page's first group in the questions before a redrive and before a deletion."""
     link = re.findall(f'href="/console(/queues/{name}/redrive[?][^"]+)"', page)[0]

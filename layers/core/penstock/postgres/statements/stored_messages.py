@@ -140,7 +140,8 @@ class FailureRow(NamedTuple):
 
     `group_messages` counts the group's messages. `oldest_ms` and `newest_ms` are the times when the group's first and
     last messages entered the queue. `group_facts` is JSON, and only one row of each group has it. `body` has the first
-    16,384 characters, and `body_length` counts all bytes. The other columns have the same meaning as in `FoundRow`.
+    16,384 characters, and `body_length` counts all bytes. `group_splits` is JSON like `group_facts`, or None if the
+    call did not ask for it. The other columns have the same meaning as in `FoundRow`.
     """
 
     group_number: int
@@ -172,8 +173,10 @@ class FailureRow(NamedTuple):
     next: str | None
     messages: int | None
     groups: int | None
+    group_splits: str | None = None
 
 
 GROUP_FAILURES = Statement(
-    "queue.group_failures", ("text", "text[]", "text", "jsonb", "text", "int4", "int4", "int4"), FailureRow
-)
+    "queue.group_failures", ("text", "text[]", "text", "jsonb", "text", "int4", "int4", "int4", "bool"), FailureRow,
+    named=("p_splits",),
+)  # fmt: skip

@@ -14,8 +14,9 @@ from penstock.management.messages.search import PLACE, find_failures
 from penstock.management.move_tasks import OVER, list_move_tasks
 from penstock.management.rights import right_of
 from penstock.postgres.statements.move_tasks import MoveTaskRow
-from penstock.search.failures import BY_DEFAULT, SCANNED, By, FailureGroup, Grouping
-from penstock_web.console.filters import as_parameters
+from penstock.search.failures import BY_DEFAULT, SCANNED, By, FailureGroup, Grouping, Split
+from penstock.search.filters import MessageFilter
+from penstock_web.console.filters import as_parameters, parse_value
 from penstock_web.console.messages import ComparedLine, Seen, find_acts, mark_lines, to_datetime
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import plural
@@ -26,6 +27,10 @@ from penstock_web.console.snippets import as_markdown
 KINDS: Final[tuple[By, ...]] = get_args(By)
 MAX_SAMPLE_LENGTH: Final = 16_384
 MAX_PLACE_LENGTH: Final = 160
+MAX_SPLITS: Final = 5
+MAX_VALUE_LENGTH: Final = 200
+IN_BODY: Final = "$."
+"""The beginning of the name of a split by a JSON value."""
 
 
 class ShownSample(NamedTuple):
@@ -36,9 +41,20 @@ class ShownSample(NamedTuple):
     is_cut: bool
 
 
+class ShownPart(NamedTuple):
+    """The messages of a group that have one value. `parameters` contains the filter that finds them, or is None if no
+    filter can find them.
+    """
+
+    text: str
+    messages: int
+    parameters: dict[str, str] | None
+
+
 class ShownFailures(NamedTuple):
     """A group of dead letters. `parameters` contains the filter that finds the group's messages, or is None if no
-    filter can find them. `markdown` is the group's first sample. `is_moving` says that a move takes the group.
+    filter can find them. `markdown` is the group's first sample. `is_moving` says that a move takes the group. `splits`
+    has the parts of the group by the name that divides it.
     """
 
     group: FailureGroup
@@ -47,6 +63,7 @@ class ShownFailures(NamedTuple):
     markdown: tuple[str, str]
     source: str | None
     is_moving: bool
+    splits: dict[str, list[ShownPart]]
 
     @property
     def oldest_at(self) -> object:
@@ -75,7 +92,7 @@ async def failures(name: str, page: CurrentPage) -> Response:
         chosen.remove("attribute")
     wanted = Grouping(
         build_queue_arn(name, page.context), chosen or list(BY_DEFAULT), attribute if "attribute" in chosen else None,
-        read_place(page.query.get("after", "")), SCANNED, MAX_GROUPS,
+        read_place(page.query.get("after", "")), SCANNED, MAX_GROUPS, with_splits=True,
     )  # fmt: skip
     found = await page.read(("failures", *map(str, wanted)), lambda: find_failures(name, wanted, page.context))
     await page.run(note_reading(wanted.arn, page.context))  # The audit also records a read from the cache.
@@ -134,4 +151,43 @@ def show_group(name: str, group: FailureGroup, *, is_moving: bool) -> ShownFailu
     return ShownFailures(
         group, samples, None if group.filter is None else as_parameters(group.filter), markdown,
         source and source.rpartition(":")[2], is_moving,
+        {name_split(split): show_parts(split, group) for split in group.splits[:MAX_SPLITS]},
     )  # fmt: skip
+
+
+def name_split(split: Split) -> str:
+    """Returns the words of a split: a path, an attribute or the cause."""
+    if split.name.startswith(IN_BODY):
+        return split.name.removeprefix(IN_BODY)
+    return f"attribute {split.name}" if split.name else "cause"
+
+
+def show_parts(split: Split, group: FailureGroup) -> list[ShownPart]:
+    """Returns the messages of each value, and then the messages without the name."""
+    parts = [
+        ShownPart(show_value(bytes(raw)), messages, find_part(split.name, bytes(raw), group.filter))
+        for raw, messages in split.counts
+    ]
+    rest = group.messages - sum(part.messages for part in parts)
+    return [*parts, ShownPart("none", rest, None)] if rest else parts
+
+
+def show_value(value: bytes) -> str:
+    """Returns a JSON value without the quotation marks of a text."""
+    text: object = msgspec.json.decode(value)
+    return text or "empty" if isinstance(text, str) else value.decode()
+
+
+def find_part(name: str, value: bytes, wanted: MessageFilter | None) -> dict[str, str] | None:
+    """Returns the filter of a part. A filter has only one cause and one attribute, and a text of 200 characters can be
+    the beginning of a longer text.
+    """
+    text: object = msgspec.json.decode(value)
+    if wanted is None or (isinstance(text, str) and not 0 < len(text) < MAX_VALUE_LENGTH):
+        return None
+    if name.startswith(IN_BODY):
+        typed = text if isinstance(text, str) and parse_value(text) == text else value.decode()
+        return {**as_parameters(wanted), "path": name.removeprefix(IN_BODY), "value": typed}
+    if not name:
+        return {**as_parameters(wanted), "cause": str(text)} if wanted.cause is None else None
+    return {**as_parameters(wanted), "attr": name, "attr_value": str(text)} if wanted.attribute is None else None
