@@ -22,3 +22,8 @@ def build_destination_arn(region: str, account_id: str, kind: str, name: str) ->
 
 def is_api_destination_arn(text: str) -> bool:
     return _ARN.fullmatch(text) is not None
+
+
+def find_destination_name(arn: str) -> str:
+    """Returns the name in the ARN of an API destination."""
+    return arn.partition(f":{API_DESTINATION}/")[2].partition("/")[0]

@@ -16,6 +16,7 @@ from time import monotonic
 from typing import Final
 
 from penstock.access.secret_encryption import DecryptionError
+from penstock.aws.api_destination_arn import find_destination_name
 from penstock.delivery.http.connection import Response
 from penstock.delivery.http.guard import AddressGuard, read_networks
 from penstock.delivery.http.outcome import describe_failure
@@ -80,7 +81,7 @@ class DestinationBatches:
         refused one. The events without a turn are put off."""
         destination = batch.destination
         if destination is None:
-            missing = f"The API destination {batch.subscriber.target_arn} does not exist."
+            missing = f"The API destination {find_destination_name(batch.subscriber.target_arn)} does not exist."
             return [Refusal("RESOURCE_NOT_FOUND", missing)] * len(batch.events)
         row = destination.row
         try:

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from penstock.aws.api_destination_arn import find_destination_name, is_api_destination_arn
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.bus_arn import is_bus_arn
 from penstock.aws.sns_arn import parse_topic_arn
@@ -36,6 +37,8 @@ def describe_target(arn: str, context: Context) -> Target:
         kind, name, path = "topic", arn.rpartition(":")[2], "topics"
     elif is_bus_arn(arn):
         kind, name, path = "event bus", arn.split("/")[1], "buses"
+    elif is_api_destination_arn(arn):
+        kind, name = "API destination", find_destination_name(arn)
     elif is_universal(arn, "events"):
         kind = "universal target"
     elif ":function:" in arn:
