@@ -27,15 +27,17 @@ create or replace function queue.add_move(
     p_what text, p_at timestamptz, p_arn text, p_public_id bigint, p_message_id text, p_sent_at timestamptz,
     p_receive_count int, p_first_received_at timestamptz, p_system jsonb)
 returns jsonb
-language sql stable parallel safe as $$
-select jsonb_build_object('EnteredBy', p_what, 'Moves',
-    case when jsonb_array_length(m.moves) >= 40 then m.moves - 0 else m.moves end || jsonb_strip_nulls(
-        jsonb_build_object('n', coalesce((m.moves -> -1 ->> 'n')::int, 0) + 1, 'what', p_what,
-            'at', queue.epoch_ms(p_at), 'from', p_arn, 'number', p_public_id, 'id', p_message_id,
-            'receives', p_receive_count, 'first', queue.epoch_ms(p_first_received_at))))
-    || queue.first_send(p_system, p_sent_at, p_arn)
-from (select coalesce(p_system -> 'Moves', '[]') as moves) m
-$$;
+language plpgsql stable parallel safe as $$
+declare
+    v_moves jsonb := coalesce(p_system -> 'Moves', '[]');
+begin
+    return jsonb_build_object('EnteredBy', p_what, 'Moves',
+        case when jsonb_array_length(v_moves) >= 40 then v_moves - 0 else v_moves end || jsonb_strip_nulls(
+            jsonb_build_object('n', coalesce((v_moves -> -1 ->> 'n')::int, 0) + 1, 'what', p_what,
+                'at', queue.epoch_ms(p_at), 'from', p_arn, 'number', p_public_id, 'id', p_message_id,
+                'receives', p_receive_count, 'first', queue.epoch_ms(p_first_received_at))))
+        || queue.first_send(p_system, p_sent_at, p_arn);
+end $$;
 
 -- queue.move_system: returns the system attributes of a message that a move task takes out of a queue and gives a new
 -- message id. Removes the attributes about the dead-letter queue and the receives. The parameters are those of

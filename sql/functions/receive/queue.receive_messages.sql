@@ -293,10 +293,9 @@ begin
             where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
         insert into queue.side
         select r.* from moved m
-        cross join lateral jsonb_populate_record(m::queue.side, jsonb_build_object(
-            'id', nextval('queue.side_id'), 'shard', queue.side_shard(), 'entered_at', p_now)
-            || queue.dead_letter_columns(p_queue_id, v_target, p_now, queue.public_id(m.shard, m.id), m.message_id,
-                m.sent_at, m.system, m.attributes, m.receive_count, m.first_received_at)) r;
+        cross join lateral jsonb_populate_record(m::queue.side, queue.side_dead_letter_columns(
+            p_queue_id, v_target, p_now, m.shard, m.id, m.message_id, m.sent_at, m.system, m.attributes,
+            m.receive_count, m.first_received_at)) r;
         get diagnostics v_rows = row_count;
         if v_rows > 0 then
             perform queue.note_dead_lettered(p_queue_id, v_target, p_dead_letter_arn, v_rows);

@@ -195,11 +195,9 @@ begin
                     -- This condition limits the index scan.
                     and l.id between v_lease.first_id and v_lease.pos
                 order by l.id) l
-            cross join lateral jsonb_populate_record(null::queue.side, to_jsonb(l) || jsonb_build_object(
-                'id', nextval('queue.side_id'), 'shard', queue.side_shard(), 'entered_at', v_moved_at)
-                || queue.dead_letter_columns(p_queue_id, v_target, v_moved_at, queue.public_id(l.shard, l.id),
-                    l.message_id, l.sent_at, l.system, l.attributes, v_lease.receive_count,
-                    v_lease.first_received_at)) r;
+            cross join lateral jsonb_populate_record(null::queue.side, to_jsonb(l) || queue.side_dead_letter_columns(
+                p_queue_id, v_target, v_moved_at, l.shard, l.id, l.message_id, l.sent_at, l.system, l.attributes,
+                v_lease.receive_count, v_lease.first_received_at)) r;
             get diagnostics v_rows = row_count;
             v_dead_lettered := v_dead_lettered + v_rows;
             update queue.lease x
