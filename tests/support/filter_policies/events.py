@@ -7,7 +7,11 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
+import pytest
+
+from penstock.events.delivery import filter_rules
 from penstock.events.delivery.event import ContentType, Event
+from penstock.events.delivery.filter_facts import Fact
 from penstock.events.delivery.filters import FilterIndex
 
 EVENT_ID = UUID("00000000-0000-4000-8000-000000000001")
@@ -40,6 +44,24 @@ def matches(pattern: Any, data: Any, *, scope: str = "DATA", **members: Any) -> 
     """Returns whether one pattern matches one event. `data` is a payload that becomes JSON, or an event."""
     given = data if isinstance(data, Event) else event(data, **members)
     return bool(FilterIndex([(1, configuration(**{scope: pattern}))]).find(given))
+
+
+def count_comparisons(monkeypatch: pytest.MonkeyPatch) -> list[Fact]:
+    """Returns a list that gets each value which a test of a pattern examines."""
+    compared: list[Fact] = []
+    build = filter_rules.build_test
+
+    def build_counted(name: str, *arguments: object) -> filter_rules.FactTest:
+        test = build(name, *arguments)
+
+        def test_counted(fact: Fact) -> bool:
+            compared.append(fact)
+            return test(fact)
+
+        return test_counted
+
+    monkeypatch.setattr(filter_rules, "build_test", build_counted)
+    return compared
 
 
 # --- random patterns and payloads ------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from penstock.events import patterns
+from penstock.events.delivery import event as delivered
 from penstock.events.delivery import filter_rules
 from penstock.events.delivery.filters import FilterIndex, UnreadableEvent
 from penstock.events.errors import InvalidInputException
@@ -28,6 +29,7 @@ from tests.support.filter_policies.events import (
     build_payload,
     build_values,
     configuration,
+    count_comparisons,
     event,
     matches,
 )
@@ -390,6 +392,34 @@ def test_an_event_of_a_mebibyte_is_compared_with_hundreds_of_patterns() -> None:
     given = event({"l": elements})
     assert len(given.data) > 1_000_000
     assert index.find(given) == [7]
+
+
+def test_all_patterns_of_a_bus_share_the_comparisons_of_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fifty patterns compare 1,000 values, of which the limit permits twenty. The other subscribers receive the event.
+    Patterns that compare few values do not count."""
+    monkeypatch.setattr(filter_rules, "MAX_EVENT_COMPARISONS", 40_000)
+    compared = count_comparisons(monkeypatch)
+    long = [(n, configuration(DATA={"a": [{"suffix": "z"}]})) for n in range(50)]
+    short = [(n, configuration(DATA={"n": [{"prefix": "ab"[n % 2]}]})) for n in range(50, 100)]
+    with pytest.raises(UnreadableEvent) as found:
+        FilterIndex(long + short).find(event({"n": "b", "a": [f"v{n}" for n in range(1_000)]}))
+    assert found.value.matched == list(range(51, 100, 2))
+    assert found.value.unjudged == list(range(20, 50))
+    assert len(compared) == 20_000 + 50
+
+
+def test_an_event_is_read_once_and_equal_values_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[bytes] = []
+
+    def decode(data: bytes) -> object:
+        read.append(data)
+        return json.loads(data)
+
+    monkeypatch.setattr(delivered, "decode_json", decode)
+    compared = count_comparisons(monkeypatch)
+    index = FilterIndex([(n, configuration(DATA={"a": [{"suffix": "z"}]})) for n in range(300)])
+    assert index.find(event({"a": ["v", "w"] * 50_000})) == []
+    assert (len(read), len(compared)) == (1, 2 * 300)
 
 
 def _list_leaves(value: object, names: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], object]]:

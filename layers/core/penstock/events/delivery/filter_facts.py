@@ -13,6 +13,8 @@ from penstock.sns.filter_policy.values import SEPARATOR, build_path, convert_val
 Fact: TypeAlias = str | int | float | tuple[bool] | None
 """A value in the form that patterns compare. A boolean is a tuple, because Python's True equals 1."""
 
+MANY: Final = 100
+"""A place with more values than this keeps equal values once."""
 _CONTAINERS: Final = frozenset((dict, list))
 _SAME_FORM: Final = frozenset((int, type(None)))
 _BOOLEANS: Final[dict[bool, Fact]] = {True: (True,), False: (False,)}
@@ -53,7 +55,8 @@ class Facts:
     `converts` means that texts can contain the characters that patterns replace. `has_several` means that an array has
     several elements, including objects or arrays. Keys then have to match in one element. `has_paths` means that names
     of members can differ from the names of places. `size` is the number of members and elements that a walk can visit.
-    `memory` has what the values of long arrays have shown, and `work` the comparisons by pattern (filter_rules.py).
+    `memory` has what the values of long arrays have shown, `work` the comparisons by pattern, and `comparisons` those
+    of all patterns (filter_rules.py).
     """
 
     document: object
@@ -64,6 +67,7 @@ class Facts:
     size: int = 0
     memory: dict[object, bool] = field(default_factory=dict)
     work: Counter[object] = field(default_factory=Counter)
+    comparisons: int = 0
 
 
 def split_name(name: str) -> tuple[str, ...]:
@@ -100,6 +104,9 @@ def read_facts(document: object, places: Place, *, converts: bool) -> Facts:
             _read_array(place, value, facts, pending)
         elif place.is_used:
             facts.values.setdefault(place, []).append(convert_fact(value, converts=converts))
+    facts.values = {
+        place: list(dict.fromkeys(known)) if len(known) > MANY else known for place, known in facts.values.items()
+    }
     return facts
 
 

@@ -18,18 +18,24 @@ FactTest = Callable[[Fact], bool]
 MAX_COMPARISONS = 2_000_000
 """The most comparisons of a pattern with one event, which take about a second. Without a limit, 4 KiB of
 patterns and an event of 1 MiB can need minutes, in which the bus delivers nothing (our choice)."""
+MAX_EVENT_COMPARISONS = 10_000_000
+"""The most comparisons of all patterns with one event (our choice). Without a limit, hundreds of subscribers need half
+a minute for an event of 1 MiB."""
+CIDR_COST = 10
+"""A comparison with a network takes as long as this number of other comparisons."""
 FEW = 100
 """A key with at most this number of comparisons is compared again, and not counted."""
 
 
 class TooManyComparisons(Exception):  # noqa: N818 - no error of the client
-    """A pattern needs more than MAX_COMPARISONS comparisons with an event."""
+    """A pattern needs more than MAX_COMPARISONS comparisons with an event, or all patterns together more than
+    MAX_EVENT_COMPARISONS."""
 
 
 class Key:
     """A key of a pattern: a place, the values that it can equal, and other tests, of which one must pass."""
 
-    __slots__ = ("equal", "may_be_missing", "names", "place", "tests")
+    __slots__ = ("cost", "equal", "may_be_missing", "names", "place", "tests")
 
     def __init__(self, key: PolicyKey, places: Place) -> None:
         self.names = tuple(key.path.split(SEPARATOR)) if key.depth else ()
@@ -40,10 +46,11 @@ class Key:
             convert_fact(value, converts=False) for test in tests if test[0] == "in" for value in test[1]
         )
         self.tests = tuple(build_test(*test) for test in tests if test[0] != "in")
+        self.cost = 1 + sum(CIDR_COST if test[0] == "cidr" else 1 for test in tests if test[0] != "in")
 
     def passes(self, facts: Sequence[Fact]) -> bool:
         """Returns whether one of the values passes one of the tests."""
-        return not self.equal.isdisjoint(facts) or any(test(fact) for test in self.tests for fact in facts)
+        return not self.equal.isdisjoint(facts) or any(any(map(test, facts)) for test in self.tests)
 
     @property
     def has_only_values(self) -> bool:
@@ -112,7 +119,7 @@ class Alternative:
             if known is None:
                 if not key.may_be_missing:
                     return False
-            elif not (key.passes(known) if len(known) * (len(key.tests) + 1) <= FEW else self._try_key(key, facts)):
+            elif not (key.passes(known) if len(known) * key.cost <= FEW else self._try_key(key, facts)):
                 return False
         return not facts.has_several or self._passes_together(facts)
 
@@ -122,7 +129,7 @@ class Alternative:
         found = facts.memory.get(key)
         if found is None:
             known = facts.values[key.place]
-            self._count(len(known) * (len(key.tests) + 1), facts)
+            self._count(len(known) * key.cost, facts)
             found = facts.memory[key] = key.passes(known)
         return found
 
@@ -140,8 +147,10 @@ class Alternative:
 
     def _count(self, comparisons: int, facts: Facts) -> None:
         facts.work[self._pattern] += comparisons
-        if facts.work[self._pattern] > MAX_COMPARISONS:
+        is_over = facts.work[self._pattern] > MAX_COMPARISONS
+        if is_over or facts.comparisons + comparisons > MAX_EVENT_COMPARISONS:
             raise TooManyComparisons
+        facts.comparisons += comparisons
 
 
 def compile_pattern(text: str, scope: str, places: Place) -> list[Alternative]:
