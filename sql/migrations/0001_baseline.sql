@@ -1627,6 +1627,16 @@ comment on table queue.alert is
     'Problems that alerts report. pending: the problem exists, but not for long enough; firing: the alert was sent; '
     'ended: the end was sent, and the problem sends no new alert until the pause after reported_at is over.';
 
+create table queue.alert_mute (
+    account_id text not null,
+    region text not null,           -- empty for an endpoint or deliveries, which belong to the account
+    resource text not null,         -- queue, endpoint, schedule, schedules, deliveries, mapping or subscriber
+    name text not null,
+    muted_until timestamptz not null,
+    primary key (account_id, region, resource, name)
+);
+comment on table queue.alert_mute is 'Resources whose problems alerts do not report until a time.';
+
 
 
 -- Event buses --------------------------------------------------------------------------------------------------------

@@ -240,3 +240,33 @@ begin
     returning d.delivery_id, (select m.message_id from message m join notice n on n.message_id = m.message_id
         where n.notice_id = d.notice_id), d.endpoint;
 end $$;
+
+-- queue.mute_alerts: sets the time until which alerts do not report the problems of a resource, or ends the mute if
+-- p_hours is 0. Returns the time, which is the next full minute, or null. Deletes the account's mutes that have ended.
+create or replace function queue.mute_alerts(
+    p_account_id text, p_region text, p_resource text, p_name text, p_hours int)
+returns table (muted_until timestamptz)
+language plpgsql as $$
+#variable_conflict use_column
+begin
+    delete from queue.alert_mute m
+    where m.account_id = p_account_id and (m.muted_until <= clock_timestamp()
+        or (m.region, m.resource, m.name) = (p_region, p_resource, p_name));
+    if p_hours > 0 then
+        insert into queue.alert_mute as m (account_id, region, resource, name, muted_until)
+        values (p_account_id, p_region, p_resource, p_name,
+            date_trunc('minute', clock_timestamp() + p_hours * interval '1 hour' + interval '1 minute'))
+        on conflict (account_id, region, resource, name) do update set muted_until = excluded.muted_until
+        returning m.muted_until into muted_until;
+    end if;
+    return next;
+end $$;
+
+-- queue.list_alert_mutes: returns the mutes of an account that have not ended, in a region and of the whole account.
+create or replace function queue.list_alert_mutes(p_account_id text, p_region text)
+returns table (resource text, name text, muted_until timestamptz)
+language sql stable as $$
+select m.resource, m.name, m.muted_until from queue.alert_mute m
+where m.account_id = p_account_id and m.region in (p_region, '') and m.muted_until > clock_timestamp()
+order by m.resource, m.name
+$$;

@@ -237,6 +237,7 @@ ACTS: list[tuple[str, str, object, int]] = [
     ("PUT", "alerts", {"url": "https://example.com/secret"}, 1),
     ("PUT", "alerts", {"url": "https://example.com/secret"}, 0),
     ("POST", "alerts/test", None, 1),
+    ("POST", "alerts/mute", {"resource": "queue", "name": "q", "hours": 8}, 1),
     ("DELETE", "alerts", None, 1),
     ("POST", "schedules", {"name": "s", "every": "1h", "target": TARGET}, 1),
     ("PUT", "schedules/s", {"every": "2h", "target": TARGET}, 1),

@@ -63,6 +63,8 @@ OPTIONS: dict[str, list[str]] = {
     "keys revoke": ["ID", "--endpoint URL"],
     "keys rotate-signing": [],
     "alerts": ["--service URL"],
+    "alerts mute": ["KIND", "NAME", "--hours N", "--endpoint URL", "--json"],
+    "alerts unmute": ["KIND", "NAME", "--endpoint URL", "--json"],
     "dashboards": ["NAME"],
     "systemd": ["NAME"],
     "example": [],

@@ -87,6 +87,7 @@ BODIES: dict[str, Any] = {
         "name": "guarded", "connection": "guarded", "invocation_endpoint": "https://a.example/", "http_method": "POST",
     },
     "PATCH /api-destinations/{api_destination}": {"description": "d"},
+    "POST /alerts/mute": {"resource": "queue", "name": "guarded", "hours": 1},
     "POST /keys": {"user": "guarded"},
     "PATCH /keys/{key}": {"expires_at": None},
 }  # fmt: skip

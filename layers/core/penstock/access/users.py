@@ -26,7 +26,7 @@ OPERATE = (
     "sqs:PurgeQueue", "sqs:StartMessageMoveTask", "sqs:CancelMessageMoveTask", "sns:Publish", "events:PutEvents",
     "events:PutRawEvents", "penstock:PublishEvent", "penstock:ReadArchive", "penstock:ReadOutbox",
     "penstock:RetryDelivery", "penstock:PauseEndpoint", "penstock:TestEndpoint", "penstock:TestAlerts",
-    "penstock:PauseQueue", "penstock:ReplayEvents", "penstock:RunSchedule",
+    "penstock:MuteAlerts", "penstock:PauseQueue", "penstock:ReplayEvents", "penstock:RunSchedule",
 )  # fmt: skip
 MAX_POLICY_LENGTH = 6_144  # the most characters of a managed policy ("IAM and AWS STS quotas", IAM User Guide)
 

@@ -8,9 +8,9 @@ OWN_ACTIONS: Final = frozenset(
     f"penstock:{name}"
     for name in (
         "CreateKey", "EndUser", "GetAlerts", "GetLag", "GetMetrics", "GetQueueMetrics", "LimitKey", "ListDeliveries",
-        "ListReceivers", "ListSubscriptions", "MatchEvent", "OptOutPhoneNumber", "PauseEndpoint", "PauseQueue",
-        "PreviewSchedule", "PublishEvent", "PublishToPhoneNumber", "ReadResponses", "ReadArchive", "ReadAudit",
-        "ReadKeys", "ReadOutbox", "ReadWebhookSecret", "ReplayEvents",
+        "ListReceivers", "ListSubscriptions", "MatchEvent", "MuteAlerts", "OptOutPhoneNumber", "PauseEndpoint",
+        "PauseQueue", "PreviewSchedule", "PublishEvent", "PublishToPhoneNumber", "ReadResponses", "ReadArchive",
+        "ReadAudit", "ReadKeys", "ReadOutbox", "ReadWebhookSecret", "ReplayEvents",
         "RetryDelivery", "RevokeKey", "RunSchedule", "SetAlerts", "SetUser", "Subscribe",
         "TestAlerts", "TestEndpoint",
         "Unsubscribe",

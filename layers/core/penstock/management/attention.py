@@ -27,6 +27,7 @@ from penstock.settings import Settings
 from penstock.verdicts import Cause, Kind, Verdict
 from penstock.verdicts.words import explain_delay, name_state
 
+from .alerts.mutes import Mutes, find_muted_until, read_mutes
 from .metrics.views import to_utc
 from .rights import build_schedule_arn, needs
 from .verdicts import (
@@ -123,7 +124,7 @@ class Concern(Struct):
     deliveries, failures in a row, failed invocations of a mapping, events that wait, or transactions. `since` is null
     if the beginning is unknown. `since_or_before` means that the concern began at that time or earlier. `text` is the
     reason. `page` is the path of the console's page where a user can look at the concern and mend it, or empty if the
-    console has no such page.
+    console has no such page. Before `muted_until`, alerts do not report the concern.
     """
 
     kind: str
@@ -136,6 +137,7 @@ class Concern(Struct):
     page: str
     state: str = ""
     includes: list[Included] = []
+    muted_until: datetime | None = None
 
     def __post_init__(self) -> None:
         """Names the state by the kind, unless the caller names it."""
@@ -173,7 +175,13 @@ def read_attention(context: Context) -> Operation[Attention]:
     """Returns what needs attention, without what the caller may not read."""
     judged = yield from read_judged(context)
     others = yield from read_other_concerns(context)
-    return Attention(judged.total.queues or 0, find_concerns(judged.queues, others))
+    found = find_concerns(judged.queues, others)
+    return Attention(judged.total.queues or 0, mark_muted(found, (yield from read_mutes(context))))
+
+
+def mark_muted(concerns: Iterable[Concern], mutes: Mutes) -> list[Concern]:
+    """Returns the concerns with the ends of their mutes."""
+    return [replace(one, muted_until=find_muted_until(mutes, one.kind, one.name)) for one in concerns]
 
 
 @needs("account", "sqs:ListQueues", "penstock:GetLag")
@@ -281,17 +289,13 @@ def include_queue(mapping: Concern, queue: Concern) -> Concern:
     return replace(mapping, text=text, includes=[*mapping.includes, Included(queue.kind, queue.name)])
 
 
-def needs_attention(verdict: Verdict) -> bool:
-    return verdict.kind in QUEUE_LEVELS
-
-
 # --- queues ----------------------------------------------------------------------------------------------------------
 def describe_queue(queue: JudgedQueue) -> Iterator[Concern]:
     """Yields the concern of the verdict, and the concern about dead letters, which no other verdict hides."""
     name, verdict = queue.row.name or "", queue.seen.verdict
     if queue.seen.facts.dead_letters and queue.seen.messages:
         yield describe_dead_letters(queue)
-    if needs_attention(verdict) and verdict.kind is not Kind.DEAD_LETTERS:
+    if verdict.kind in QUEUE_LEVELS and verdict.kind is not Kind.DEAD_LETTERS:
         yield Concern(
             kind=verdict.kind.value, level=find_level(verdict) or "warn", name=name, since=to_utc(verdict.since),
             since_or_before=verdict.since_or_before, number=verdict.backlog, text=verdict.cause_text,
@@ -362,7 +366,8 @@ def describe_endpoint(row: FailedEndpointRow) -> Iterator[Concern]:
     """
     name, page = hide_secrets(row.endpoint), ConsolePage.DELIVERIES.build_path()
     fails = [Included(FAILS, name)] if row.fails_since is not None else []
-    is_same = bool(fails) and (row.again > 0 or is_since(row.last_given_up_at, row.fails_since))
+    last = row.last_given_up_at
+    is_same = row.fails_since is not None and (row.again > 0 or (last is not None and last >= row.fails_since))
     if row.given_up or row.again:
         yield describe_given_up(row, name, fails if is_same and not row.stopped else [])
     if row.stopped:
@@ -382,10 +387,6 @@ def describe_endpoint(row: FailedEndpointRow) -> Iterator[Concern]:
             attempts = ConsolePage.FAILED_ATTEMPTS_OF_ENDPOINT.build_path(endpoint=name)
         since = to_utc(row.failing_since)
         yield Concern(FAILS, OTHER_LEVELS[FAILS], name, since, False, row.retried, text, attempts)
-
-
-def is_since(moment: datetime | None, start: datetime | None) -> bool:
-    return moment is not None and start is not None and moment >= start
 
 
 def describe_given_up(row: FailedEndpointRow, name: str, fails: list[Included]) -> Concern:

@@ -10,8 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from penstock.management.attention import needs_attention
-from penstock.management.verdicts import rank_badness
+from penstock.management.verdicts import QUEUE_LEVELS, rank_badness
 from penstock.verdicts import Verdict
 from penstock_web.local.terminal_text import to_printable
 from penstock_web.report.formats import rate_with_unit
@@ -192,7 +191,7 @@ class QueueTable:
 
     def _summary(self, width: int) -> Text:
         verdicts = [row.verdict for row in self.rows if row.verdict]
-        queues = sum(map(needs_attention, verdicts))
+        queues = sum(verdict.kind in QUEUE_LEVELS for verdict in verdicts)
         bad = queues if self.concerns is None else self.concerns
         shown_bad = plural(bad, "queue") if self.concerns is None else f"{bad:,}"
         arrivals, drained = (sum(getattr(verdict, name) for verdict in verdicts) for name in _RATES)

@@ -2,7 +2,8 @@
 
 from penstock.documents.decoding import build_reader
 from penstock.management.alerts import operations as alerts
-from penstock.management.alerts.operations import AlertSettings, NewAlertUrl, SentAlert
+from penstock.management.alerts.mutes import mute_alerts
+from penstock.management.alerts.operations import AlertSettings, MutedResource, NewAlertUrl, NewMute, SentAlert
 from penstock.management.errors import AlertsNotSet
 from penstock.management.rights import right_of
 from penstock_web.routing.routes import Routes, Runner
@@ -10,6 +11,7 @@ from penstock_web.routing.routes import Routes, Runner
 routes = Routes("alerts", prefix="/alerts")
 
 _read_url = build_reader(NewAlertUrl)
+_read_mute = build_reader(NewMute)
 
 
 @routes.get("", right=right_of(alerts.read_alerts), response=AlertSettings)
@@ -36,3 +38,12 @@ async def clear_alerts(runner: Runner) -> None:
 async def test_alerts(runner: Runner) -> list[SentAlert]:
     """Send a test to the account's address. The service checks, signs, logs and retries the test like every alert."""
     return await runner.run(alerts.send_test(runner.context))
+
+
+@routes.post("/mute", right=right_of(mute_alerts), body=NewMute, response=MutedResource)
+async def mute(runner: Runner) -> MutedResource:
+    """Mute the alerts about one resource for some hours, or end the mute. Pages and the status still show its problems.
+    The end of a problem that was told is told, too."""
+    new = await runner.read(_read_mute)
+    until = await runner.run(mute_alerts(new.resource, new.name, new.hours, runner.context))
+    return MutedResource(new.resource, new.name, until)

@@ -9,7 +9,8 @@ from fastapi import Response
 from penstock import errors
 from penstock.documents.decoding import build_reader
 from penstock.management import move_tasks
-from penstock.management.move_tasks import MoveTaskConflict, MoveTaskNotFound, NewMoveTask, PerSecond, ShownMoveTask
+from penstock.management.messages.types import PerSecond
+from penstock.management.move_tasks import MoveTaskConflict, MoveTaskNotFound, NewMoveTask, ShownMoveTask
 from penstock.management.rights import right_of
 from penstock_web.routing.routes import CHANGED, Routes, Runner, json_response
 

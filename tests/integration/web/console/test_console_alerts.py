@@ -119,6 +119,25 @@ def test_a_problem_that_no_alert_has_told_shows_when_one_will(alerting: Console,
     alerting.browser.post(f"{PAGE}/clear")
 
 
+def test_a_muted_resource_stays_on_the_overview(alerting: Console) -> None:
+    with psycopg.connect(alerting.database.dsn) as db:
+        db.execute(GIVEN_UP, ("https://muted.test/", 2))
+        db.commit()
+        wait_until(lambda: "https://muted.test/" in alerting.page("/alerts"))
+        form = {"resource": "endpoint", "name": "https://muted.test/"}
+        fields = 'name="resource" value="endpoint"><input type="hidden" name="name" value="https://muted.test/"'
+        assert fields in alerting.page("/alerts")
+        done = alerting.browser.post(f"{PAGE}/mute", **form, hours="1")
+        assert done.headers["location"] == f"{PAGE}?done=muted"
+        assert alerting.audit("penstock:MuteAlerts")[2:4] == ("endpoint https://muted.test/", {"hours": 1})
+        for path in ("", "/alerts"):
+            assert re.search(r"muted until \d\d:\d\d UTC", alerting.page(path))
+        assert alerting.browser.post(f"{PAGE}/mute", **form, hours="2").status_code == 400
+        assert alerting.browser.post(f"{PAGE}/mute", **form, hours="0").status_code == 303
+        assert "muted until" not in alerting.page("") + alerting.page("/alerts")
+        db.execute("delete from queue.outgoing_delivery")
+
+
 def test_a_reported_problem_shows_whether_its_alert_arrived(alerting: Console) -> None:
     with psycopg.connect(alerting.database.dsn) as db:
         for name, state in (("https://told.test/", "pending"), ("https://lost.test/", "exhausted")):

@@ -24,7 +24,7 @@ pytestmark = [
 SECRET = "a-secret-path"
 UNTOLD = {
     "installation": True, "links": False, "firing": [], "pending": [],
-    "only_installation": ["old_snapshot", "old_transaction"],
+    "only_installation": ["old_snapshot", "old_transaction"], "muted": [],
 }  # fmt: skip
 Header = dict[str, str]
 
@@ -94,6 +94,36 @@ def test_another_account_cannot_send_to_the_installations_address(
     assert error_code(http.post("/v1/alerts/test", headers=header)) == (404, "alerts_not_set")
     sent = http.post("/v1/alerts/test", headers=root(shared_database, "000000000000")).json()
     assert [row["endpoint"] for row in sent] == ["alert://127.0.0.1:1"]
+
+
+def test_a_resource_is_muted_and_unmuted(
+    shared_database: Database, service: Service, http: httpx.Client, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """An endpoint belongs to the account, and a queue to the region. A mute ends by itself."""
+    header = root(shared_database, "444455556666")
+    monkeypatch.setenv("PENSTOCK_ENDPOINT", service.url)
+    monkeypatch.setenv("PENSTOCK_TOKEN", header["authorization"])
+    assert main(["alerts", "mute", "queue", "orders", "--hours", "8"]) == 0
+    body = {"resource": "endpoint", "name": "https://a.test/", "hours": 24}
+    http.post("/v1/alerts/mute", json=body, headers=header).raise_for_status()
+    muted = http.get("/v1/alerts", headers=header).json()["muted"]
+    assert [(one["resource"], one["name"]) for one in muted] == [("endpoint", "https://a.test/"), ("queue", "orders")]
+    for wrong in ({**body, "hours": 2}, {**body, "resource": "database"}, {**body, "name": ""}):
+        assert error_code(http.post("/v1/alerts/mute", json=wrong, headers=header))[0] == 400
+    assert main(["alerts", "unmute", "endpoint", "https://a.test/"]) == 0
+    capsys.readouterr()
+    assert main(["alerts", "show"]) == 0
+    printed = capsys.readouterr().out.partition("muted:")[2]
+    assert ("orders" in printed, "a.test" in printed) == (True, False)
+    with psycopg.connect(shared_database.dsn) as db:
+        rows = db.execute("select target, details from queue.audit where action = 'penstock:MuteAlerts' and account_id"
+                          " = '444455556666' order by audit_id").fetchall()  # fmt: skip
+        assert rows == [("queue orders", {"hours": 8}), ("endpoint https://a.test/", {"hours": 24}),
+                        ("endpoint https://a.test/", {"hours": 0})]  # fmt: skip
+        db.execute("update queue.alert_mute set muted_until = now() where account_id = '444455556666'")
+        db.commit()
+    assert http.get("/v1/alerts", headers=header).json()["muted"] == []
 
 
 @pytest.mark.parametrize(

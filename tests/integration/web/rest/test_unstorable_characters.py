@@ -178,6 +178,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("PUT", "/alerts", {"url": "https://a.example/"}),
     ("GET", "/alerts", None),
     ("POST", "/alerts/test", None),
+    ("POST", "/alerts/mute", {"resource": "queue", "name": "q", "hours": 1}),
     ("DELETE", "/alerts", None),
 ]  # fmt: skip
 

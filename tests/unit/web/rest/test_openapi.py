@@ -261,6 +261,7 @@ GET /alerts: account: penstock:GetAlerts
 PUT /alerts: account: penstock:SetAlerts
 DELETE /alerts: account: penstock:SetAlerts
 POST /alerts/test: account: penstock:TestAlerts
+POST /alerts/mute: account: penstock:MuteAlerts
 """
 
 

@@ -31,6 +31,7 @@ from penstock.verdicts.words import name_kind
 
 from .evaluation import act_for, encode_rows, find_default_recipients, find_own_recipient, read_rules
 from .messages import Recipient, find_console, write_messages
+from .mutes import Hours, Resource, find_resource, read_mutes
 from .state import OF_INSTALLATION, Change, Place, Rules, find_held_until, list_included, list_places
 
 MAX_UNDELIVERED: Final = 1_000
@@ -57,7 +58,8 @@ class FiringAlert(msgspec.Struct):
     number that the last alert told at `reported_at`, or the smallest since, and 0 after an end. `held_until` is the
     time until which an alert waits, because the problem came back or its number rose soon after the last alert, and
     otherwise null. If the problem does not show now, but its end was not told yet, `number` is 0, `level` is `info`,
-    and `name` and `page` are those of the last alert. `undelivered` is null if the alert arrived, if the service no
+    and `name` and `page` are those of the last alert. Before `muted_until`, alerts tell only the end. `resource` is the
+    kind of what `POST /v1/alerts/mute` mutes, or null. `undelivered` is null if the alert arrived, if the service no
     longer keeps its delivery, or if the delivery belongs to another account.
     """
 
@@ -72,6 +74,8 @@ class FiringAlert(msgspec.Struct):
     state: str
     level: Level
     page: str
+    resource: Resource | None
+    muted_until: datetime | None
     undelivered: UndeliveredAlert | None = None
 
 
@@ -92,6 +96,16 @@ class PendingAlert(msgspec.Struct):
     state: str
     level: Level
     page: str
+    resource: Resource | None
+    muted_until: datetime | None
+
+
+class MutedResource(msgspec.Struct):
+    """A resource whose problems alerts do not tell before `muted_until`, in UTC."""
+
+    resource: str
+    name: str
+    muted_until: datetime | None = None
 
 
 class AlertSettings(msgspec.Struct):
@@ -111,6 +125,7 @@ class AlertSettings(msgspec.Struct):
     firing: list[FiringAlert]
     pending: list[PendingAlert]
     only_installation: list[str]
+    muted: list[MutedResource]
 
 
 class NewAlertUrl(msgspec.Struct, forbid_unknown_fields=True):
@@ -118,6 +133,17 @@ class NewAlertUrl(msgspec.Struct, forbid_unknown_fields=True):
     determines the format."""
 
     url: Annotated[str, msgspec.Meta(min_length=1, max_length=2_048)]
+
+
+class NewMute(msgspec.Struct, forbid_unknown_fields=True):
+    """Which resource's alerts to mute, and for how many hours from now. 0 ends the mute. `name` is the name in
+    `GET /v1/metrics/attention`, and does not matter for the resources `schedules` and `deliveries`, which are all late
+    schedules and all late deliveries.
+    """
+
+    resource: Resource
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=2_048)]
+    hours: Hours
 
 
 class SentAlert(msgspec.Struct):
@@ -151,6 +177,7 @@ def read_alerts(context: Context) -> Operation[AlertSettings]:
     ]
     undelivered = yield from Call(LIST_UNDELIVERED_ALERTS, (context.account_id, MAX_UNDELIVERED))
     firing = _compare(known, found, rules)
+    mutes = yield from read_mutes(context)
     for alert in firing:
         alert.undelivered = _find_undelivered(alert, undelivered, pause)
     return AlertSettings(
@@ -160,6 +187,7 @@ def read_alerts(context: Context) -> Operation[AlertSettings]:
         firing=firing,
         pending=[alert for alert in pending if alert is not None],
         only_installation=sorted(OF_INSTALLATION),
+        muted=[MutedResource(resource, name, until) for (resource, name), until in mutes.items()],
     )
 
 
@@ -217,11 +245,13 @@ def _describe_pending(
     if row is not None and row.state != "pending":
         return None
     left = max(1, rules.evaluations - (0 if row is None else row.evaluations))
+    following = None if rounds is None else rounds.next_at + (left - 1) * rounds.pause
     return PendingAlert(
         kind=concern.kind, name=concern.name, region=place.region, since=concern.since, number=concern.number,
         evaluations=None if rounds is None else left,
-        expected_at=None if rounds is None else to_utc(rounds.next_at + (left - 1) * rounds.pause),
-        state=concern.state, level=concern.level, page=concern.page,
+        expected_at=None if following is None else to_utc(max(following, concern.muted_until or following)),
+        state=concern.state, level=concern.level, page=concern.page, resource=find_resource(concern.kind),
+        muted_until=concern.muted_until,
     )  # fmt: skip
 
 
@@ -242,6 +272,8 @@ def describe_alert(row: AlertRow, concern: Concern | None, now: datetime, rules:
         state=name_kind(row.kind) if concern is None else concern.state,
         level="info" if concern is None else concern.level,
         page=row.page if concern is None else concern.page,
+        resource=find_resource(row.kind if concern is None else concern.kind),
+        muted_until=None if concern is None else concern.muted_until,
     )
 
 

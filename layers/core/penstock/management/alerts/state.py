@@ -2,7 +2,8 @@
 
 A problem is told after it has existed for some consecutive evaluations, and its end after the problem has been gone for
 as many. A problem that another concern includes goes on. A problem that grows, or that comes back after its end, is
-told again at most once in a pause, so a flapping queue sends few messages.
+told again at most once in a pause, so a flapping queue sends few messages. While a user mutes a resource, no problem of
+it is told, but the end of a told problem is.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,6 +26,8 @@ from penstock.management.verdicts import ORDER
 from penstock.postgres.statements.alerts import AlertRow
 from penstock.verdicts import Kind
 
+from .mutes import TOGETHER as TOGETHER_NAMES
+
 What = Literal["began", "worse", "grew", "ended", "outage", "test"]
 VERDICT: Final = "verdict"
 RANKS: Final[dict[str, int]] = {kind.value: rank for kind, rank in ORDER.items() if kind is not Kind.DEAD_LETTERS}
@@ -35,7 +38,7 @@ OF_ACCOUNT: Final = frozenset((GIVEN_UP, PAUSED, FAILS, DELIVERIES_LATE))
 """The kinds that belong to the account and not to one of its regions."""
 OF_INSTALLATION: Final = frozenset((OLD_TRANSACTION, OLD_SNAPSHOT))
 """The kinds that only the installation's operator can mend."""
-TOGETHER: Final = {SCHEDULES_LATE: "Schedules", DELIVERIES_LATE: "Deliveries"}
+TOGETHER: Final = {SCHEDULES_LATE: TOGETHER_NAMES["schedules"], DELIVERIES_LATE: TOGETHER_NAMES["deliveries"]}
 """The names of problems that late work has together."""
 OWN_ENDPOINTS: Final = ("alert://", "smtp://mail/alert")
 """The beginnings of the endpoints of alerts (queue.send_alerts)."""
@@ -118,7 +121,7 @@ def decide(
 def advance(
     row: AlertRow | None, place: Place, concern: Concern, now: datetime, rules: Rules
 ) -> tuple[AlertRow, What | None]:
-    """Returns the row of a problem that exists, and the change to tell."""
+    """Returns the row of a problem that exists, and the change to tell, which is None for a muted problem."""
     rank = RANKS.get(concern.kind, 0)
     if row is None:
         since = concern.since or now
@@ -129,14 +132,14 @@ def advance(
         title=concern.name, page=concern.page,
     )  # fmt: skip
     if row.state == "firing":
-        if rank < row.reported_rank:
+        if rank < row.reported_rank and concern.muted_until is None:
             return reported._replace(reported_rank=rank), "worse"
         if count_new(row, concern) and find_held_until(row, concern, now, rules) is None:
             return reported, "grew"
         least = min(row.reported_number, concern.number) if concern.kind in GROWING else row.reported_number
         return row._replace(evaluations=0, reported_number=least), None
     held = min(row.evaluations + 1, rules.evaluations)
-    if held < rules.evaluations or find_held_until(row, concern, now, rules) is not None:
+    if held < rules.evaluations or concern.muted_until or find_held_until(row, concern, now, rules) is not None:
         return row._replace(evaluations=held), None
     return reported._replace(
         since=concern.since or now if row.state == "ended" else row.since, reported_rank=rank
@@ -152,10 +155,10 @@ def count_new(row: AlertRow, concern: Concern) -> int:
 
 
 def find_held_until(row: AlertRow, concern: Concern, now: datetime, rules: Rules) -> datetime | None:
-    """Returns when the pause ends that delays an alert about a problem that came back or grew, or None."""
+    """Returns when the pause or the mute ends that delays an alert about a problem that came back or grew, or None."""
     if row.reported_at is None or not (row.state == "ended" or count_new(row, concern)):
         return None
-    until = row.reported_at + rules.pause
+    until = max(row.reported_at + rules.pause, concern.muted_until or now)
     return until if now < until else None
 
 

@@ -117,3 +117,23 @@ class ChangedUrlRow(NamedTuple):
 CHANGE_ALERT_URL = Statement(
     "queue.change_alert_url", ("text", "text"), ChangedUrlRow, is_audited=True, changed="changed"
 )
+
+
+class MutedRow(NamedTuple):
+    """Until when alerts do not report a resource's problems, or None after the end of a mute."""
+
+    muted_until: datetime | None
+
+
+MUTE_ALERTS = Statement("queue.mute_alerts", ("text", "text", "text", "text", "int4"), MutedRow, is_audited=True)
+
+
+class MuteRow(NamedTuple):
+    """A resource whose problems alerts do not report before `muted_until` (penstock.management.alerts.mutes)."""
+
+    resource: str
+    name: str
+    muted_until: datetime
+
+
+LIST_ALERT_MUTES = Statement("queue.list_alert_mutes", ("text", "text"), MuteRow)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -17,6 +17,8 @@ from .webhooks import MAX_LOOK_SECONDS, wait_for_attempt
 
 if TYPE_CHECKING:
     from penstock_web.cli.client import Document
+
+RESOURCES: Final = ("queue", "endpoint", "schedule", "schedules", "deliveries", "mapping", "subscriber")
 
 app = typer.Typer()
 group = typer.Typer(name="alerts", help="manage alerts, or print the rules for Prometheus")
@@ -60,6 +62,10 @@ def show(endpoint: Endpoint = None, json: Json = False) -> None:
         print("\nnot sent yet:")
         rows = [{**_name_number(one), "sent": describe_wait(one["expected_at"], datetime.now(UTC))} for one in pending]
         print_table(rows, json, ("state", "name", "region", "since", "number", "sent"))
+    muted = found["muted"]
+    if isinstance(muted, list) and muted:
+        print("\nmuted:")
+        print_table(muted, json, ("resource", "name", "muted_until"))
 
 
 def _name_number(problem: Document) -> Document:
@@ -92,6 +98,29 @@ def set_url(
 def clear(endpoint: Endpoint = None, json: Json = False) -> None:
     RestClient(endpoint).call("DELETE", "/alerts")
     say({"url": None}, json, "the account has no address for alerts")
+
+
+@group.command("mute", help="do not report the problems of a queue, endpoint or other resource for some hours")
+def mute(
+    resource: Annotated[str, typer.Argument(metavar="KIND", help=", ".join(RESOURCES))],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="the name that `penstock status` shows")],
+    hours: Annotated[int, typer.Option("--hours", metavar="N", help="1, 8 or 24")] = 1,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    muted = RestClient(endpoint).call("POST", "/alerts/mute", {"resource": resource, "name": name, "hours": hours})
+    say(muted, json, f"alerts do not report the {resource} {name} before {muted['muted_until']}")
+
+
+@group.command("unmute", help="report the problems of a resource again")
+def unmute(
+    resource: Annotated[str, typer.Argument(metavar="KIND", help=", ".join(RESOURCES))],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="the name that `penstock alerts show` shows")],
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    muted = RestClient(endpoint).call("POST", "/alerts/mute", {"resource": resource, "name": name, "hours": 0})
+    say(muted, json, f"alerts report the {resource} {name} again")
 
 
 @group.command("test", help="send a test, and show the response")

@@ -66,4 +66,7 @@ def _show(concern: Document) -> Document:
     if "." in since:
         since = f"{since.partition('.')[0]}Z"
     number = count_in_words(str(concern["kind"]), int(str(concern["number"])))
-    return {**concern, "since": since, "number": number}
+    text = str(concern["text"])
+    if until := concern["muted_until"]:
+        text += f" Muted until {until}."
+    return {**concern, "since": since, "number": number, "text": text}

@@ -1,13 +1,17 @@
-"""Shows the address of the account's alerts and the reported problems. Sets, removes and tests the address."""
+"""Shows the address of the account's alerts and the reported problems. Sets, removes and tests the address. Mutes the
+alerts about one resource.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
 from fastapi import Response
 
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.alerts import operations as alerts
-from penstock.management.alerts.operations import AlertSettings, FiringAlert, PendingAlert, SentAlert
+from penstock.management.alerts.mutes import mute_alerts
+from penstock.management.alerts.operations import AlertSettings, FiringAlert, NewMute, PendingAlert, SentAlert
 from penstock.management.rights import right_of
 from penstock.management.verdicts import LEVELS
 from penstock.settings.alert_url import MAX_CHARACTERS
@@ -56,6 +60,19 @@ async def clear_alerts(page: CurrentPage) -> Response:
     return redirect("/console/alerts?done=alerts_cleared")
 
 
+@act("/console/alerts/mute", right=right_of(mute_alerts))
+async def mute_by_form(page: CurrentPage) -> Response:
+    """Mutes the alerts about a resource for the hours of the pressed button, or ends the mute."""
+    hours = page.form.get("hours")
+    document = {name: page.form.get(name) for name in ("resource", "name")}
+    try:
+        new = msgspec.convert({**document, "hours": int(hours) if hours in ("0", "1", "8", "24") else -1}, NewMute)
+    except msgspec.ValidationError as error:
+        raise InvalidParameterValue(str(error)) from error
+    await page.act(mute_alerts(new.resource, new.name, new.hours, page.context))
+    return redirect(f"/console/alerts?done={'muted' if new.hours else 'unmuted'}")
+
+
 @act("/console/alerts/test", right=right_of(alerts.send_test))
 async def test_alerts(page: CurrentPage) -> Response:
     """Sends a test, and shows its attempt. The list of attempts needs another right."""
@@ -85,7 +102,8 @@ async def show_alerts(page: Page, form: Form, refusal: Refusal) -> Response:
         listed=list_problems(found, page.context.region), most=MAX_CHARACTERS,
         evaluations=settings.queue_alert_evaluations,
         is_sender=bool(found.url) or page.context.account_id == settings.queue_account_id,
-        may_set=page.may("penstock:SetAlerts"), done=page.query.get("done", ""),
+        may_set=page.may("penstock:SetAlerts"), may_mute=page.may("penstock:MuteAlerts"),
+        done=page.query.get("done", ""),
         may_test=page.may("penstock:TestAlerts")
         and bool(found.url or (found.installation and page.context.account_id == settings.queue_account_id)),
     )  # fmt: skip

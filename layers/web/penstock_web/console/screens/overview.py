@@ -8,10 +8,12 @@ from fastapi import Response
 
 from penstock.context import Context
 from penstock.effects import Operation
+from penstock.management.alerts.mutes import read_mutes
 from penstock.management.attention import (
     Concern,
     JudgedQueue,
     find_concerns,
+    mark_muted,
     read_attention,
 )
 from penstock.management.metrics.operations import read_account_minutes
@@ -62,7 +64,8 @@ async def overview(page: CurrentPage) -> Response:
     judged = await read_shared(page)
     others = await read_others(page)
     minutes = await page.read(("traffic",), lambda: read_traffic(page.context))
-    items = show_concerns(find_concerns(judged.queues, others), judged.queues)
+    mutes = await page.read(("mutes",), lambda: read_mutes(page.context))
+    items = show_concerns(mark_muted(find_concerns(judged.queues, others), mutes), judged.queues)
     shown = items if page.query.read_choice("show", ("worst", "all")) == "all" else items[:MAX_ITEMS]
     return show_page(
         page, "overview.html", total=judged.total, items=shown, number=len(items),
