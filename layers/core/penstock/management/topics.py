@@ -1,6 +1,7 @@
 """Topics and their subscriptions: SNS's operations, with names instead of ARNs."""
 
-from typing import Annotated, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -13,6 +14,7 @@ from penstock.aws.sns_arn import is_topic_name
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn as queue_arn_of
 from penstock.effects import Call, Operation
+from penstock.postgres.statements.deliveries import LIST_FAILED_ENDPOINTS
 from penstock.postgres.statements.sns.topics import (
     DESCRIBE_TOPIC,
     READ_TOPIC_PAGE,
@@ -27,9 +29,12 @@ from penstock.sns import types as sns
 from penstock.sns.publishing import publish as publishing
 from penstock.sqs import validation
 
+from .attention import FAILING_SECONDS, MAX_COUNTED, Concern, describe_endpoint, rank_harm
 from .messages.conversion import format_compact, to_attribute
 from .rights import build_topic_arn, needs
+from .verdicts import LEVELS
 
+MAX_ENDPOINTS: Final = 100
 Raw = msgspec.Raw
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=2_048)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
@@ -257,9 +262,26 @@ Facts = tuple[str | None, str | None]
 
 
 @needs("account", "sns:ListTopics")
-def read_topic_page(search: str, skip: int, limit: int, context: Context) -> Operation[list[TopicPageRow]]:
-    """Returns up to `limit` topics whose names contain `search`, after the first `skip` topics."""
-    return (yield from Call(READ_TOPIC_PAGE, (context.account_id, context.region, search, skip, limit)))
+def read_topic_page(
+    search: str, skip: int, limit: int, endpoints: Sequence[str], context: Context
+) -> Operation[list[TopicPageRow]]:
+    """Returns up to `limit` topics whose names contain `search`, after the first `skip` topics. First come the topics
+    that deliver to one of the endpoints, in the order of the endpoints.
+    """
+    place = (context.account_id, context.region)
+    return (yield from Call(READ_TOPIC_PAGE, (*place, search, skip, limit, list(endpoints))))
+
+
+@needs("account", "penstock:ListDeliveries")
+def find_failing_endpoints(context: Context) -> Operation[dict[str, Concern]]:
+    """Returns the worst concern about each of up to 100 endpoints, the worst endpoint first."""
+    rows = yield from Call(LIST_FAILED_ENDPOINTS, (context.account_id, MAX_COUNTED, FAILING_SECONDS))
+    found = [(row.endpoint, concern) for row in rows for concern in describe_endpoint(row)]
+    found.sort(key=lambda one: (LEVELS.index(one[1].level), rank_harm(one[1])))
+    worst: dict[str, Concern] = {}
+    for endpoint, concern in found:
+        worst.setdefault(endpoint, concern)
+    return dict(list(worst.items())[:MAX_ENDPOINTS])
 
 
 @needs("topic", "sns:GetTopicAttributes", "sns:ListTagsForResource", "sns:ListSubscriptionsByTopic")

@@ -9,6 +9,7 @@ import markupsafe
 import psycopg
 import pytest
 
+from tests.support.wait import wait_until
 from tests.support.web.console import Console, ConsoleClient
 
 pytestmark = pytest.mark.xdist_group("console")
@@ -68,6 +69,38 @@ def test_a_topic_is_created_and_deleted(console: Console) -> None:
     assert go(console.browser.post("/console/topics/bought.fifo/delete", typed="bought.fifo")) == "/topics?done=deleted"
     assert console.audit("sns:DeleteTopic")[2] == f"{TOPICS}bought.fifo"
     assert console.browser.get("/console/topics/bought.fifo").status_code == 404
+
+
+def test_the_list_of_topics_begins_with_failing_endpoints(console: Console) -> None:
+    """The words are those of the overview. By their names, the topics would have the other order."""
+    with psycopg.connect(console.database.dsn) as db:
+        for name in ("a-works", "m-fails", "z-lost"):
+            assert console.browser.post("/console/topics", name=name).status_code == 303
+            db.execute(
+                "insert into queue.subscription (subscription_id, topic_id, arn, owner, protocol, endpoint, attributes,"
+                " confirmed) select gen_random_uuid(), t.topic_id, t.arn || ':1', t.account_id, 'https',"
+                " 'https://' || t.name || '.test/?key=1', '{}', true from queue.topic t where t.name = %s", (name,)
+            )  # fmt: skip
+        db.execute(
+            "insert into queue.outgoing_delivery (notice_id, account_id, endpoint, raw, state, due_at, last_error)"
+            " select -1, %s, 'https://z-lost.test/?key=1', true, 'exhausted', clock_timestamp(), '503'",
+            (ACCOUNT,),
+        )
+        db.execute(
+            "insert into queue.delivery_endpoint (endpoint_key, account_id, host, next_at, paused_until, paused_at)"
+            " select e, %s, e, now() + interval '1 h', now() + interval '1 h', now()"
+            " from (select %s || ' https://m-fails.test/?key=1') e(e)",
+            (ACCOUNT, ACCOUNT),
+        )
+        db.commit()
+        wait_until(lambda: "given up" in console.page("/topics"))
+        rows = re.findall(r'<tr data-row>.*?class="name"[^>]*>(.*?)</a>.*?<span class="badge (\w*)">(.*?)</span>',
+                          console.page("/topics"), re.DOTALL)  # fmt: skip
+        assert rows[:2] == [("z-lost", "bad", "given up"), ("m-fails", "warn", "fails")]
+        assert ("a-works", "good", "ok") in rows[2:]
+        db.execute("delete from queue.outgoing_delivery where endpoint like '%z-lost%'")
+        db.execute("delete from queue.delivery_endpoint where endpoint_key like '%m-fails%'")
+        db.execute("delete from queue.topic where name in ('a-works', 'm-fails', 'z-lost')")
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,13 @@ from penstock.aws.fifo_name import FIFO_ENDING, is_fifo_name
 from penstock.delivery.warnings import hide_secrets
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.attention import FAILS, GIVEN_UP, PAUSED
-from penstock.management.rights import SIGNED_IN, build_topic_arn, right_of
+from penstock.management.rights import SIGNED_IN, build_topic_arn, right_of, show
 from penstock.management.topics import (
     NewTopic,
     create_topic,
     delete_topic,
     expand_topic,
+    find_failing_endpoints,
     publish_written,
     read_topic_page,
 )
@@ -80,14 +81,19 @@ class SampleMessage(NamedTuple):
 
 @screen("/console/topics", right=right_of(read_topic_page), title="Topics", position=30)
 async def topics(page: CurrentPage) -> Response:
-    """Shows topics by name."""
+    """Shows topics, first those that deliver to an endpoint in trouble, and then the others by name."""
     search, number = page.query.get("q", "").strip()[:MAX_SEARCH_LENGTH], read_page_number(page.query)
+    troubles = await page.read(
+        ("failing", page.may("penstock:ListDeliveries")), lambda: show(find_failing_endpoints(page.context))
+    )
+    endpoints = tuple(troubles or ())
     rows = await page.read(
-        ("topics", search, number), lambda: read_topic_page(search, count_rows_before(number), PAGE, page.context)
+        ("topics", search, number, endpoints),
+        lambda: read_topic_page(search, count_rows_before(number), PAGE, endpoints, page.context),
     )
     total = rows[0].total if rows else 0
     return show_page(
-        page, "topics.html", title="Topics", topics=rows, total=total, search=search, number=number,
+        page, "topics.html", title="Topics", topics=rows, total=total, search=search, number=number, troubles=troubles,
         pages=count_pages(total), may_create=page.may_ever("sns:CreateTopic"), done=page.query.get("done", ""),
     )  # fmt: skip
 

@@ -104,7 +104,8 @@ PUBLISH_MESSAGES = BatchStatement(
 
 # --- pages of the console --------------------------------------------------------------------------------------------
 class TopicPageRow(NamedTuple):
-    """A topic of a page. `confirmed` and `pending` count its subscriptions. `total` counts topics of all pages."""
+    """A topic of a page. `confirmed` and `pending` count its subscriptions. `total` counts topics of all pages.
+    `endpoint` is the worst endpoint of its subscriptions, or None if all work."""
 
     name: str
     arn: str
@@ -113,9 +114,10 @@ class TopicPageRow(NamedTuple):
     confirmed: int
     pending: int
     total: int
+    endpoint: str | None
 
 
-READ_TOPIC_PAGE = Statement("queue.read_topic_page", ("text", "text", "text", "int4", "int4"), TopicPageRow)
+READ_TOPIC_PAGE = Statement("queue.read_topic_page", ("text", "text", "text", "int4", "int4", "text[]"), TopicPageRow)
 
 
 class TopicSubscriptionRow(NamedTuple):
