@@ -165,8 +165,9 @@ class Batcher:
         if isinstance(effect, Receive):
             weight, queue = effect.count, effect.queue
         else:
-            weight = len(effect) + effect.size_bytes // BYTES_PER_ENTRY
-            if weight > len(effect) and isinstance(effect, BatchCall) and effect.statement.stores_messages:
+            entries = len(effect)
+            weight = entries + effect.size_bytes // BYTES_PER_ENTRY
+            if weight > entries and isinstance(effect, BatchCall) and effect.statement.stores_messages:
                 sizes = [message.size_bytes for message in cast("Sequence[SendEntry]", effect.entries)]
                 self._lengths.sent(NamedQueue(effect.queue_arn), max(sizes))
                 if weight >= LONG_WEIGHT:

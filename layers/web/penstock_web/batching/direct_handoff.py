@@ -107,12 +107,13 @@ class DirectHandoff:
 
         Raises the pool's errors. After an error, no waiter has received a message.
         """
-        effects = [cast("Batch", each.effect) for each in pending]
+        effects = cast("list[Batch]", [each.effect for each in pending])
+        lengths = list(map(len, effects))
         call = merge_calls(effects)
         # Counts the messages sent to each queue, minus the messages that waiters received.
         counts: dict[str, int] = {}
-        for effect in effects:
-            counts[effect.queue_arn] = counts.get(effect.queue_arn, 0) + len(effect)
+        for effect, length in zip(effects, lengths, strict=True):
+            counts[effect.queue_arn] = counts.get(effect.queue_arn, 0) + length
         missed_wakeups = self._long_polls.missed_wakeups
         groups = self._groups(counts)
         emptied: list[str] = []
@@ -137,7 +138,7 @@ class DirectHandoff:
             self._long_polls.wake(queue_arn, count)
         for queue_arn in emptied:
             self._long_polls.assume_empty(queue_arn, missed_wakeups)
-        return group_rows_by_effect(list(map(len, effects)), rows)
+        return group_rows_by_effect(lengths, rows)
 
     def wake(self, effects: Sequence[Batch]) -> None:
         """Wakes waiters after messages were stored without the direct handoff."""

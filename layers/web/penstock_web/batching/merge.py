@@ -87,8 +87,8 @@ def group_rows_by_effect(lengths: Sequence[int], rows: Sequence[Row]) -> list[li
         return [list(rows)]
     owners = [index for index, length in enumerate(lengths) for _ in range(length)]
     results: list[list[Row]] = [[] for _ in lengths]
-    for row in rows:
-        results[owners[cast("NumberedRow", row).n - 1]].append(row)
+    for row, numbered in zip(rows, cast("Sequence[NumberedRow]", rows), strict=True):
+        results[owners[numbered.n - 1]].append(row)
     return results
 
 

@@ -92,11 +92,11 @@ class AsgiRequest(AwsRequest):
         peer = self._held.peer
         http = HttpRequest(self._method, scope["path"], scope["query_string"], headers, body, peer)
         try:
-            self._call = await self._decode(http)
+            self._call = call = await self._decode(http)
         except Exception as error:  # noqa: BLE001 - every error gets a response
             self._refuse(http, error)
         else:
-            self._start_operation()
+            self._start_operation(call)
 
     async def _decode(self, http: HttpRequest) -> ActionCall:
         environment = self._application.environment

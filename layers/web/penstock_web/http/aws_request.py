@@ -9,9 +9,8 @@ first reads the whole body, and then continues like an AwsRequest.
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from penstock.actions import UNDECODED
 from penstock.errors import RequestTimeout, ServiceUnavailable
@@ -24,9 +23,6 @@ from penstock_web.runtime.driver import OperationRun
 if TYPE_CHECKING:
     from .aws_protocols import AwsApplication
     from .request_notes import RequestNotes, RequestTrace
-
-
-NO_TRACE: Final[AbstractContextManager[object]] = nullcontext()
 
 
 class ResponseConnection(Protocol):
@@ -82,17 +78,22 @@ class AwsRequest:
         if application.tracer is not None:
             self._trace = trace = application.tracer.begin(method, path, header_pairs, self._writer.peer)
             self._notes = None if trace is None else trace.notes
-        with self._trace or NO_TRACE:
-            try:
-                self._call = decode(http, application.environment)
-            except Exception as error:  # noqa: BLE001 - every error gets a response
-                self._refuse(http, error)
+            if trace is not None:
+                with trace:
+                    self._decode_and_start(http)
                 return
-            application.deadlines.add(self)
-            self._start_operation()
+        self._decode_and_start(http)
 
-    def _start_operation(self) -> None:
-        call = cast("ActionCall", self._call)
+    def _decode_and_start(self, http: HttpRequest) -> None:
+        try:
+            self._call = call = decode(http, self._application.environment)
+        except Exception as error:  # noqa: BLE001 - every error gets a response
+            self._refuse(http, error)
+            return
+        self._application.deadlines.add(self)
+        self._start_operation(call)
+
+    def _start_operation(self, call: ActionCall) -> None:
         if self._notes is not None:
             self._notes.watch(call)
         self._run = OperationRun(call.operation(), self._application.resources, self._on_end, self)
