@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.access.resources import use_queue
 from penstock.actions import Action
 from penstock.aws.codec.protocol import Protocol
 from penstock.effects import Operation, Wake
@@ -29,6 +28,7 @@ from penstock.http import HttpRequest
 from penstock.settings import Settings
 from penstock.sns.errors import ValidationError
 from penstock.sqs import types as sqs
+from penstock.sqs.uses import use_queue
 from penstock_web.rest.errors import build_error_response
 
 ENVIRONMENT = Environment(Settings.read({}), None)  # type: ignore[arg-type] # no request here has a receipt

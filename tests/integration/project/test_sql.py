@@ -204,7 +204,7 @@ def test_arguments_are_given_by_name(database: Database) -> None:
 # types of rows.
 CODE = """
 from penstock import actions
-from penstock.access.resources import use_queue
+from penstock.sqs.uses import use_queue
 from penstock.actions import Action
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE

@@ -19,11 +19,14 @@ from msgspec.structs import fields
 from infra.generate.load_balancer import has_rule
 from infra.generate.sam_template import name_resource
 from penstock.access.authorization import RULES
-from penstock.access.resources import ACCOUNT_USE, Use, list_invoked_arns, use_source_of_task
+from penstock.access.resources import ACCOUNT_USE, Use
 from penstock.actions import ACTIONS, BY_ROUTE, MAPPING_ACTIONS, Action, load_operation
 from penstock.lambda_runtime.handler import Handler
 from penstock.lambda_runtime.scheduled import MAX_INVOCATION_SECONDS
+from penstock.scheduler.uses import list_invoked_arns
 from penstock.settings import Settings
+from penstock.sqs.types import CancelMessageMoveTaskRequest
+from penstock.sqs.uses import use_source_of_task
 from tests.support.functions.server import FUNCTIONS, file_name, load_handler
 from tests.support.local_lambda.template import CloudFormationLoader, Values, expand_for_each, read_balancer
 
@@ -482,6 +485,6 @@ def test_the_target_of_a_schedule_is_checked() -> None:
 
 def test_a_task_handle_names_its_queue() -> None:
     context: Any = CONTEXT
-    handle, none = SimpleNamespace(task_handle=TASK), SimpleNamespace(task_handle="no handle")
+    handle, none = CancelMessageMoveTaskRequest(TASK), CancelMessageMoveTaskRequest("no handle")
     assert list(use_source_of_task(handle, context)) == [Use(QUEUE)]
     assert list(use_source_of_task(none, context)) == [ACCOUNT_USE]

@@ -16,10 +16,11 @@ from infra.generate.__main__ import ROOT, main
 from infra.generate.blocks import MarkerError, replace_blocks
 from infra.generate.files import ALARMS, ALB, COMPATIBILITY, TEMPLATE, generate_texts, write_files
 from infra.generate.load_balancer import PRIORITIES, PriorityError, assign_priorities
-from penstock.access.resources import use_account, use_queue
+from penstock.access.resources import use_account
 from penstock.actions import ACTIONS, Action
 from penstock.scheduler.types import GetScheduleRequest
 from penstock.sqs.types import PurgeQueueRequest
+from penstock.sqs.uses import use_queue
 from tests.support.local_lambda.template import CloudFormationLoader, Values, expand_for_each, read_balancer
 
 PAUSE = Action("sqs", "PauseQueue", PurgeQueueRequest, None, ACTIONS[0].operation, use_queue)

@@ -171,7 +171,7 @@ def publish(name: str, entries: Sequence[AnyEntry], context: Context) -> Operati
 
 def _authorize_entries(arn: str, entries: Sequence[AnyEntry], context: Context) -> Operation[None]:
     """Raises AccessDenied unless policies allow every entry."""
-    from penstock.access.event_resources import use_put_events, use_put_raw_events  # noqa: PLC0415 - only sigv4
+    from penstock.events.uses import use_put_events, use_put_raw_events  # noqa: PLC0415 - only sigv4
 
     enveloped = [entry for entry in entries if isinstance(entry, PutEventsRequestEntry)]
     raw = [entry for entry in entries if isinstance(entry, PutRawEventsRequestEntry)]

@@ -1,39 +1,35 @@
 """Lists the resources that requests of the event bus use, for authorization.
 
 A bus can have a resource policy. A subscriber or an event source belongs to the account in its ARN. The operations
-check the target and the dead-letter queue of a subscriber, because an update does not contain the target. Only a
-process with QUEUE_ACCESS=sigv4 imports this module. Source of the rights: "Actions, resources, and condition keys for
-Amazon EventBridge" (Service Authorization Reference).
+check the target and the dead-letter queue of a subscriber, because an update does not contain the target. Source of the
+rights: "Actions, resources, and condition keys for Amazon EventBridge" (Service Authorization Reference).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeAlias
 
+from penstock.access.policy.conditions import METADATA
+from penstock.access.resources import ACCOUNT_USE, ANY, REPLAY, Use, Uses
 from penstock.aws.bus_arn import BUS, SOURCE, SUBSCRIBER
+from penstock.context import Context
 
-from .policy.conditions import METADATA
-from .resources import ACCOUNT_USE, ANY, REPLAY, ResourceContext, Use, Uses
+from .shapes import PutEventsRequestEntry, PutRawEventsRequestEntry
+from .types import (
+    CreateEventBusRequest,
+    CreateEventSourceRequest,
+    CreateSubscriberRequest,
+    ListEventSourcesRequest,
+    ListSubscribersRequest,
+    PutEventsRequest,
+    PutRawEventsRequest,
+    RevokeResourceRequest,
+)
 
-
-class _New(Protocol):
-    name: str
-    tags: Mapping[str, str] | None
+_New: TypeAlias = CreateEventBusRequest | CreateSubscriberRequest | CreateEventSourceRequest
 
 
 class _WithBus(Protocol):
     event_bus_arn: str
-
-
-class _NewOnBus(_New, _WithBus, Protocol):
-    pass
-
-
-class _NewSubscriber(_NewOnBus, Protocol):
-    starting_position: str | None
-
-
-class _WithOptionalBus(Protocol):
-    event_bus_arn: str | None
 
 
 class _WithSubscriber(Protocol):
@@ -48,52 +44,15 @@ class _WithResource(Protocol):
     resource_arn: str
 
 
-class _SystemMetadata(Protocol):
-    event_group_id: str | None
-
-
-class _RawSystemMetadata(_SystemMetadata, Protocol):
-    content_type: str
-
-
-class _Entry(Protocol):
-    source: str
-    detail_type: str
-
-    @property
-    def system_metadata(self) -> _SystemMetadata | None: ...
-
-
-class _RawEntry(Protocol):
-    metadata: dict[str, str] | None
-
-    @property
-    def system_metadata(self) -> _RawSystemMetadata: ...
-
-
-class _WithEntries(_WithBus, Protocol):
-    @property
-    def entries(self) -> Sequence[_Entry]: ...
-
-
-class _WithRawEntries(_WithBus, Protocol):
-    @property
-    def entries(self) -> Sequence[_RawEntry]: ...
-
-
-class _WithArn(Protocol):
-    arn: str
-
-
-def use_new_event_bus(request: _New, context: ResourceContext) -> Uses:
+def use_new_event_bus(request: CreateEventBusRequest, context: Context) -> Uses:
     return _use_new(BUS, request, context)
 
 
-def use_event_bus(request: _WithBus, _: ResourceContext) -> Uses:
+def use_event_bus(request: _WithBus, _: Context) -> Uses:
     return (_use(request.event_bus_arn),)
 
 
-def use_new_subscriber(request: _NewSubscriber, context: ResourceContext) -> Iterator[Use]:
+def use_new_subscriber(request: CreateSubscriberRequest, context: Context) -> Iterator[Use]:
     """Returns the bus, the new subscriber, and the right to replay if the subscriber starts in the past."""
     yield _use(request.event_bus_arn)
     yield from _use_new(SUBSCRIBER, request, context)
@@ -101,30 +60,30 @@ def use_new_subscriber(request: _NewSubscriber, context: ResourceContext) -> Ite
         yield Use(request.event_bus_arn, is_owned=False, action=REPLAY)
 
 
-def use_subscriber(request: _WithSubscriber, _: ResourceContext) -> Uses:
+def use_subscriber(request: _WithSubscriber, _: Context) -> Uses:
     return (_use(request.subscriber_arn),)
 
 
-def use_listed_bus(request: _WithOptionalBus, _: ResourceContext) -> Uses:
+def use_listed_bus(request: ListSubscribersRequest | ListEventSourcesRequest, _: Context) -> Uses:
     """Returns the bus whose subscribers or sources the request lists, or otherwise the account."""
     return (_use(request.event_bus_arn),)
 
 
-def use_new_event_source(request: _NewOnBus, context: ResourceContext) -> Iterator[Use]:
+def use_new_event_source(request: CreateEventSourceRequest, context: Context) -> Iterator[Use]:
     yield _use(request.event_bus_arn)
     yield from _use_new(SOURCE, request, context)
 
 
-def use_event_source(request: _WithSource, _: ResourceContext) -> Uses:
+def use_event_source(request: _WithSource, _: Context) -> Uses:
     return (_use(request.event_source_arn),)
 
 
-def use_put_events(request: _WithEntries, _: ResourceContext) -> Uses:
+def use_put_events(request: PutEventsRequest, _: Context) -> Uses:
     """Returns the bus, with the condition keys of each entry."""
     return _use_with_entries(request.event_bus_arn, map(_list_keys, request.entries))
 
 
-def _list_keys(entry: _Entry) -> dict[str, str]:
+def _list_keys(entry: PutEventsRequestEntry) -> dict[str, str]:
     system = entry.system_metadata
     return {
         "events:source": entry.source,
@@ -135,12 +94,12 @@ def _list_keys(entry: _Entry) -> dict[str, str]:
     }
 
 
-def use_put_raw_events(request: _WithRawEntries, _: ResourceContext) -> Uses:
+def use_put_raw_events(request: PutRawEventsRequest, _: Context) -> Uses:
     """Returns the bus, with the condition keys of each entry."""
     return _use_with_entries(request.event_bus_arn, map(_list_raw_keys, request.entries))
 
 
-def _list_raw_keys(entry: _RawEntry) -> dict[str, str]:
+def _list_raw_keys(entry: PutRawEventsRequestEntry) -> dict[str, str]:
     """Returns the keys of an entry. If two keys of Metadata differ only in case, the operation refuses the entry."""
     metadata = {METADATA + key.lower(): value for key, value in (entry.metadata or {}).items()}
     return {**metadata, **_list_system_keys(entry.system_metadata.content_type, entry.system_metadata.event_group_id)}
@@ -157,12 +116,12 @@ def _use_with_entries(arn: str, entries: Iterable[dict[str, str]]) -> Uses:
     return (_use(arn)._replace(entries=tuple(different.values())),)
 
 
-def use_event_resource(request: _WithResource, _: ResourceContext) -> Uses:
+def use_event_resource(request: _WithResource, _: Context) -> Uses:
     """Returns the bus, subscriber or event source whose policy or tags the request concerns."""
     return (_use(request.resource_arn),)
 
 
-def use_revoked_resource(request: _WithArn, _: ResourceContext) -> Uses:
+def use_revoked_resource(request: RevokeResourceRequest, _: Context) -> Uses:
     """Returns the revoked resource. The operation checks that the caller's account owns the bus."""
     return (Use(request.arn, is_owned=False),)
 
@@ -171,7 +130,7 @@ def _use(arn: str | None) -> Use:
     return Use(arn) if arn is not None and arn.startswith("arn:aws:events:") else ACCOUNT_USE
 
 
-def _use_new(kind: str, request: _New, context: ResourceContext) -> Iterator[Use]:
+def _use_new(kind: str, request: _New, context: Context) -> Iterator[Use]:
     """Returns a resource whose id does not exist yet, and the right to tag it if the request has tags."""
     arn = f"arn:aws:events:{context.region}:{context.account_id}:{kind}/{request.name}/{ANY}"
     yield Use(arn, is_owned=False)
