@@ -7,12 +7,15 @@
 An ARN ends in an id of 25 random letters and digits, so a new resource with the name of a deleted one has another ARN.
 """
 
+import re
 import secrets
 from typing import NamedTuple
 
 ID_LENGTH = 25
 _ID_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 BUS, SUBSCRIBER, SOURCE = "event-busv2", "subscriber", "event-sourcev2"
+is_name = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,255}").fullmatch
+"""Matches the name of an event bus, a subscriber or an event source."""
 
 
 class EventsArn(NamedTuple):

@@ -9,6 +9,11 @@ def format_timestamp(milliseconds: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def to_timestamp(milliseconds: int | None) -> str | None:
+    """Formats milliseconds since 1970 as RFC 3339."""
+    return None if milliseconds is None else format_timestamp(milliseconds)
+
+
 def parse_timestamp(text: str) -> datetime | None:
     """Parses an RFC 3339 time. Returns None for other texts, for times without an offset, and for years before 1970 or
     after 9998."""

@@ -33,6 +33,7 @@ MAX_BYTES = 1_048_576
 TIME_BYTES = 14
 """The size of an entry's Time, as in the classic PutEvents."""
 FIRST_SEQUENCE_NUMBER = 10**19
+"""Added to the number of an event, so that every sequence number has 20 digits."""
 RESERVED_SOURCE = "aws."
 
 ENVELOPE, JSON, BINARY = "application/eventbridge+json", "application/json", "application/octet-stream"

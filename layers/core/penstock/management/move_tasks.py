@@ -17,7 +17,7 @@ from penstock.access.audit.acts import Act, audited
 from penstock.context import Context
 from penstock.documents.decoding import decode_document
 from penstock.documents.queue_names import authorize_queues, build_queue_arn
-from penstock.documents.times import format_timestamp
+from penstock.documents.times import format_timestamp, to_timestamp
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.move_tasks import (
     CANCEL_MOVE_TASK,
@@ -287,8 +287,8 @@ def show_move_task(row: MoveTaskRow) -> ShownMoveTask:
         skipped=row.skipped,
         problem=row.failure_reason,
         started_at=format_timestamp(row.started_at_ms),
-        continued_at=_time(row.continued_at_ms),
-        ended_at=_time(row.ended_at_ms),
+        continued_at=to_timestamp(row.continued_at_ms),
+        ended_at=to_timestamp(row.ended_at_ms),
     )
 
 
@@ -302,7 +302,3 @@ def _show_filter(text: str) -> msgspec.Raw:
 
 def _name(arn: str | None) -> str | None:
     return None if arn is None else arn.rpartition(":")[2]
-
-
-def _time(milliseconds: int | None) -> str | None:
-    return None if milliseconds is None else format_timestamp(milliseconds)

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from penstock.aws.codec.names import RestMessage, Unsupported, in_path, in_query
+from penstock.events.shapes import MetadataKey, MetadataValue
 
 # --- texts and numbers -----------------------------------------------------------------------------------------------
 _NAME = r"[0-9a-zA-Z-_.]+"
@@ -45,8 +46,6 @@ EventSource = Annotated[
         pattern=r"(?=[/\.\-_A-Za-z0-9]+)((?!aws\.).*)|(\$(\.[\w_-]+(\[(\d+|\*)\])*)*)",
     ),
 ]
-MetadataKey = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"[^/]+")]
-MetadataValue = Annotated[str, Meta(min_length=1)]
 
 State = Literal["ENABLED", "DISABLED"]
 Completion = Literal["NONE", "DELETE"]

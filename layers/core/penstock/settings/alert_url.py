@@ -27,8 +27,8 @@ _HOSTS: Final[tuple[tuple[str, AlertFormat], ...]] = (
     ("events.eu.pagerduty.com", "pagerduty"),
 )
 # delivery.http.endpoint accepts only these URLs. A URL of an alert has no user and no password.
-_URL: Final = r"https?://(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)(?::[0-9]{1,5})?(?:[/?][!-~]*)?"
-ALERT_PATTERN: Final = rf"(?:(?:json|slack|teams|pagerduty)\+)?{_URL}"
+URL: Final = r"https?://(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)(?::[0-9]{1,5})?(?:[/?][!-~]*)?"
+ALERT_PATTERN: Final = rf"(?:(?:json|slack|teams|pagerduty)\+)?{URL}"
 MAX_CHARACTERS: Final = 2_048
 HIDDEN: Final = "****"
 

@@ -13,13 +13,9 @@ from urllib.parse import urlsplit
 
 from penstock.aws.arn import is_region
 
-from .alert_url import ALERT_PATTERN, parse_alert_url
+from .alert_url import ALERT_PATTERN, URL, parse_alert_url
 from .mail_address import is_email_address, parse_sender, parse_server
 
-# delivery.http.endpoint accepts only these URLs. Every message to another URL would fail permanently.
-_GATEWAY: Final = (
-    r"https?://(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)(?::[0-9]{1,5})?(?:[/?][!-~]*)?"
-)
 _ALLOWED_HOST: Final = r"\*|(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]"
 _ENCRYPTION_KEY_BYTES: Final = 32
 
@@ -116,9 +112,7 @@ COLLECTOR: Final = BASE_URL._replace(wanted="an address http[s]://host[:port], w
 ENCRYPTION_KEY: Final = Format(
     "32 bytes in base64 (openssl rand -base64 32)", accepts=_is_encryption_key, is_shown=False
 )
-GATEWAY_URL: Final = Format(
-    "a URL http[s]://host[:port][/path][?query] without a user's name", _GATEWAY, is_shown=False
-)
+GATEWAY_URL: Final = Format("a URL http[s]://host[:port][/path][?query] without a user's name", URL, is_shown=False)
 HOST: Final = Format("the name of a host, without https://", r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?")
 HOSTS: Final = Format("names of hosts, without https:// and port", r"[A-Za-z0-9_.*:\[\], -]+", _are_hosts)
 MAIL_RECIPIENT: Final = Format("an e-mail address", accepts=is_email_address)

@@ -28,7 +28,7 @@ _TIME = re.compile(
 
 def remove_empty_policy(name: str, value: str) -> str:
     """Returns an empty string for an empty JSON object, which deactivates an archive and ends a replay."""
-    return "" if name in (ARCHIVE, REPLAY) and _decode(value) == {} else value
+    return "" if name in (ARCHIVE, REPLAY) and decode_policy(value) == {} else value
 
 
 def check_archive_policy(text: str) -> None:
@@ -70,7 +70,7 @@ def build_archive_error() -> InvalidParameter:
 
 
 def _read(name: str, text: str, members: tuple[str, ...]) -> dict[str, object]:
-    policy = _decode(text)
+    policy = decode_policy(text)
     if not isinstance(policy, dict):
         raise InvalidParameter.named(f"{name}: failed to parse JSON.")
     unknown = next((member for member in policy if member not in members), None)
@@ -88,7 +88,8 @@ def _read_time(name: str, value: object) -> datetime:
     raise InvalidParameter.named(f"{REPLAY}: {name} must be a time such as 2026-01-31T00:00:00.000Z")
 
 
-def _decode(text: str) -> object:
+def decode_policy(text: str | None) -> object:
+    """Returns the JSON of a policy, or None if the text is empty or invalid."""
     try:
         return decode_json(text or "null")
     except (ValueError, RecursionError):

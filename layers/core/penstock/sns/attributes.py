@@ -6,21 +6,28 @@ Subscribe, SetSubscriptionAttributes and GetSubscriptionAttributes of the SNS AP
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from penstock.access.policy.checks import SNS_RULES, PolicyProblem, find_policy_problem
 from penstock.access.topic_actions import OWNER_ACTIONS
+from penstock.aws import bus_arn
 from penstock.aws.arn import parse_queue_arn
-from penstock.aws.json_text import decode_json
 from penstock.aws.sns_arn import TopicArn
 from penstock.documents.times import format_timestamp
 from penstock.errors import KMS_KEYS_REFUSED
 from penstock.limits.queue_limits import MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES
 from penstock.sqs.validation import encode_text
 
-from .archive_policies import ARCHIVE, REPLAY, check_archive_policy, check_replay_policy, remove_empty_policy
+from .archive_policies import (
+    ARCHIVE,
+    REPLAY,
+    check_archive_policy,
+    check_replay_policy,
+    decode_policy,
+    remove_empty_policy,
+)
 from .delivery_policy import (
     check_delivery_policy,
     check_topic_policy,
@@ -41,7 +48,6 @@ MAX_TAGS = 50
 MAX_POLICY_BYTES = 30_720
 
 _INTEGER = re.compile(r"[0-9]{1,10}").fullmatch
-_BUS_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,255}").fullmatch
 _PROTOCOLS = ("Application", "Firehose", "HTTP", "Lambda", "SQS")
 
 
@@ -50,7 +56,7 @@ def _accept_only(*values: str) -> Check:
 
 
 def _check_json_object(value: str) -> bool:
-    return value == "" or isinstance(_decode_json(value), dict)
+    return value == "" or isinstance(decode_policy(value), dict)
 
 
 def _accept_anything(_value: str) -> bool:
@@ -70,7 +76,7 @@ def _build_range_check(low: int, high: int) -> Check:
 
 
 def _is_bus_name(value: str) -> bool:
-    return value == "" or _BUS_NAME(value) is not None
+    return value == "" or bus_arn.is_name(value) is not None
 
 
 _BOOLEAN = _accept_only("true", "false")
@@ -245,7 +251,7 @@ def check_redrive_policy(text: str) -> None:
     """Raises InvalidParameter unless the text is empty or `{"deadLetterTargetArn": ARN of an SQS queue}`."""
     if text == "":
         return
-    policy = _decode_json(text)
+    policy = decode_policy(text)
     if not isinstance(policy, dict):
         raise InvalidParameter.named("RedrivePolicy: failed to parse JSON.")
     unknown = next((name for name in policy if name != "deadLetterTargetArn"), None)
@@ -263,10 +269,3 @@ POLICY_CHECKS: Mapping[str, Callable[[str], None]] = {
     REPLAY: check_replay_policy,
 }
 """The checks of the policies of subscriptions of every protocol. A check raises InvalidParameter."""
-
-
-def _decode_json(text: str | None) -> Any:
-    try:
-        return decode_json(text or "null")
-    except (ValueError, RecursionError):
-        return None

@@ -205,8 +205,7 @@ class KeyRing:
 
     def _account(self, account: str | None) -> str:
         account_id = account or self._settings.queue_account_id
-        if not is_account_id(account_id):
-            raise LocalError(f"an account is 12 digits, not {account_id!r}")
+        check_account(account_id)
         return account_id
 
     def revoke(self, key_id: str) -> Iterator[str]:
@@ -309,3 +308,9 @@ def _times(key: KeyRow) -> list[str]:
 
 def _time(at: datetime | None) -> str:
     return "-" if at is None else at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def check_account(account_id: str) -> None:
+    """Raises LocalError unless the text is an account id."""
+    if not is_account_id(account_id):
+        raise LocalError(f"an account is 12 digits, not {account_id!r}")

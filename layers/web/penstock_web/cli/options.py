@@ -10,6 +10,8 @@ import typer
 
 from penstock_web.local_error import LocalError
 
+from .values import whole_number
+
 _COMPLETION_SECONDS: Final = 1.0
 
 
@@ -39,6 +41,11 @@ Remote = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON")]
+Account = Annotated[str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")]
+MessageIds = Annotated[
+    list[int] | None,
+    typer.Option("--id", metavar="ID", parser=whole_number(0, 2**63 - 1), help="only this message; repeatable"),
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask for confirmation")]
 
 

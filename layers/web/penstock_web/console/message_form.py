@@ -12,7 +12,6 @@ from penstock.sqs.types import MessageAttributeValue
 
 from .forms import Form
 
-MAX_ATTRIBUTES: Final = 10
 MAX_PRETTY_LENGTH: Final = 200_000
 """The maximum length of a JSON body that a form indents."""
 

@@ -9,6 +9,7 @@ from penstock.access.authorization import is_user_allowed
 from penstock.access.resources import ANY
 from penstock.context import Context, Interface
 from penstock.effects import Operation
+from penstock.errors import InvalidParameterValue
 from penstock.management.rights import BUILDERS, Right, authorize, authorize_request
 from penstock_web.routing.runner import OperationRunner
 
@@ -63,6 +64,13 @@ class Page:
         """Returns whether the navigation bar or the tabs show a screen. `names` name the resource of the screen."""
         arn = BUILDERS[screen.right.scope](names, self.context)
         return all(self.may(action, arn) for action in screen.right.actions)
+
+    def check_typed(self, name: str, act: str) -> None:
+        """Raises InvalidParameterValue unless the user has typed the name of the resource. The error says that Penstock
+        has not done `act`, such as `deleted the topic`.
+        """
+        if self.form.get("typed").strip() != name:
+            raise InvalidParameterValue(f"The typed name is not {name}. Penstock has not {act}.")
 
     async def check(self, right: Right) -> None:
         """Raises AccessDenied unless the user has the right. The path's first parameter names the resource. For forms,

@@ -18,7 +18,7 @@ from .forms import FieldProblem, Form, find_problems
 from .page import Page
 from .rendering import render
 from .screen import SCREENS, list_navigation
-from .sign_in import cookie_name, is_https
+from .sign_in import build_cookie, cookie_name
 from .undo import find_undo
 
 SIGN_IN: Final = "/console/sign-in"
@@ -119,11 +119,7 @@ def banner_cookie(page: Page) -> str:
 def dismiss_banner(page: Page, to: str) -> Response:
     """Redirects to `to`, and sets a cookie that hides the current banner for 30 days."""
     state = find_banner(page)
-    secure = "; Secure" if is_https(page.context) else ""
-    cookie = (
-        f"{banner_cookie(page)}={state}; Path=/console; Max-Age={BANNER_SECONDS}; HttpOnly; SameSite=Strict{secure}"
-    )
-    return redirect(to, cookie if state else None)
+    return redirect(to, build_cookie(banner_cookie(page), state, BANNER_SECONDS, page.context) if state else None)
 
 
 def redirect_to_sign_in(page: Page) -> Response:

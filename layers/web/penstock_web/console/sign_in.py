@@ -157,8 +157,12 @@ def is_https(context: Context) -> bool:
 
 
 def set_cookie(value: str, context: Context) -> str:
-    """Returns the value of Set-Cookie. An empty `value` removes the cookie."""
+    """Returns the value of Set-Cookie for the session. An empty `value` removes the cookie."""
+    return build_cookie(cookie_name(context.http.headers), value, SESSION_SECONDS, context)
+
+
+def build_cookie(name: str, value: str, seconds: int, context: Context) -> str:
+    """Returns the value of Set-Cookie for a cookie of the console that ends after `seconds`. An empty `value` removes
+    the cookie."""
     secure = "; Secure" if is_https(context) else ""
-    age = SESSION_SECONDS if value else 0
-    name = cookie_name(context.http.headers)
-    return f"{name}={value}; Path=/console; Max-Age={age}; HttpOnly; SameSite=Strict{secure}"
+    return f"{name}={value}; Path=/console; Max-Age={seconds if value else 0}; HttpOnly; SameSite=Strict{secure}"

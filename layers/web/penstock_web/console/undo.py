@@ -12,7 +12,7 @@ from penstock.documents.queue_names import build_queue_arn
 from penstock.management.messages.types import UNDO_SECONDS
 
 from .page import Page
-from .sign_in import cookie_name, is_https
+from .sign_in import build_cookie, cookie_name
 
 MAX_BACK_LENGTH: Final = 2_000
 """Browsers keep cookies of at most 4,096 bytes. After a longer address, the undo leads to the first page."""
@@ -76,6 +76,4 @@ def _name(page: Page) -> str:
 
 
 def _build_cookie(page: Page, value: str) -> str:
-    age = UNDO_SECONDS if value else 0
-    secure = "; Secure" if is_https(page.context) else ""
-    return f"{_name(page)}={value}; Path=/console; Max-Age={age}; HttpOnly; SameSite=Strict{secure}"
+    return build_cookie(_name(page), value, UNDO_SECONDS, page.context)

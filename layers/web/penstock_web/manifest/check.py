@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from penstock.access.users import BUILT_IN
+from penstock.aws import bus_arn
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.sns_arn import is_topic_name
 from penstock.documents.routing_keys import is_pattern
@@ -28,14 +28,13 @@ from penstock.management.connections import check_new_name
 from penstock.management.mappings import create_request, read_mapping
 from penstock.management.policies import find_policy_problem
 from penstock.management.schedules.checks import (
-    EXPRESSION_FORMS,
     build_new_fields,
     check_name,
     check_target,
     parse_time,
     read_expression,
 )
-from penstock.management.schedules.types import NewSchedule, PreviewRequest, read_schedule
+from penstock.management.schedules.types import EXPRESSION_FORMS, NewSchedule, PreviewRequest, read_schedule
 from penstock.sns.archive_policies import check_replay_policy
 from penstock.sns.attributes import check_subscription_attributes, check_topic_attributes
 from penstock.sns.filter_policy.compile import compile_policy, compile_topic_policy
@@ -284,7 +283,6 @@ def _check_topic_filter(policy: Document | None, scope: str) -> None:
 
 
 # --- event buses -----------------------------------------------------------------------------------------------------
-_is_bus_name = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,255}").fullmatch
 
 
 def _check_bus(checker: Checker, place: Place, bus: ManifestBus) -> None:
@@ -300,7 +298,7 @@ def _check_bus(checker: Checker, place: Place, bus: ManifestBus) -> None:
 
 
 def _check_bus_name(name: str) -> None:
-    if not _is_bus_name(name):
+    if not bus_arn.is_name(name):
         raise LocalError("a name must have 1 to 256 letters, digits, '.', '-' and '_', and not begin with a sign")
 
 

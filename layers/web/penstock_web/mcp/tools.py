@@ -11,9 +11,10 @@ import msgspec
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.effects import Operation
+from penstock.management.messages.editing import Name
 from penstock.management.messages.life import parse_message, read_life
 from penstock.management.messages.search import (
-    PLACE,
+    After,
     SearchRequest,
     ShownGroup,
     find_failures,
@@ -33,9 +34,6 @@ from penstock_web.report.svg import plural
 MAX_BODY_LENGTH: Final = 4_000
 """The maximum number of characters of a message body. The tool cuts longer bodies."""
 MAX_MINUTES: Final = 15
-
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
-After = Annotated[str, msgspec.Meta(pattern=PLACE)]
 
 
 class ListQueues(msgspec.Struct, forbid_unknown_fields=True):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from penstock.management.attention import HEALTHY
 from penstock.verdicts import Kind
 from penstock.verdicts.series import MINUTE, Series
 from penstock.verdicts.words import name_state
@@ -13,7 +14,7 @@ from penstock.verdicts.words import name_state
 from .charts import ChartPeriod, count_chart
 from .charts import Series as Points
 from .formats import clock
-from .state import HEALTHY, QueueState
+from .state import QueueState
 from .svg import clip_name, figure, key, plural
 
 SHOWN: Final = timedelta(hours=3)

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from penstock.aws.arn import resolve_queue_arn
 from penstock.drivers import run
-from penstock.management.attention import Concern, collect_other_concerns, describe_loss, find_concerns
+from penstock.management.attention import HEALTHY, Concern, collect_other_concerns, describe_loss, find_concerns
 from penstock.management.verdicts import (
     KEPT,
     find_span_before,
@@ -33,7 +33,6 @@ MAX_TROUBLED: Final = 50
 MAX_NAMES: Final = 200
 """The maximum number of healthy queues that the report lists. The report only counts all further healthy queues."""
 RATE_MINUTES: Final = 15
-HEALTHY: Final = frozenset({Kind.OK, Kind.IDLE})
 
 
 @dataclass(frozen=True)

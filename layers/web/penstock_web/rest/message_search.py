@@ -89,8 +89,6 @@ async def read_message_anywhere(id: MessageIdInPath, runner: Runner) -> MessageL
     """Show the life of a message in one of the account's queues. The service examines at most 100,000 messages. The
     error says how many messages the service examined.
     """
-    message_id = life.parse_message_id(id)
-    if message_id is None:
-        raise MessageNotFound("No message has this id, because it is not a UUID.")
+    message_id = life.read_message_id(id)
     place = await runner.run(life.find_message(message_id, runner.context))
     return await runner.run(life.read_life(place.queue, place.id, message_id, runner.context))

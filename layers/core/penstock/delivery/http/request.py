@@ -24,7 +24,7 @@ SIGNED: Final = frozenset((ALERT, EVENT, GATEWAY))
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - the specification's prefix, not a secret
 
 _SNS_AGENT: Final = "Amazon Simple Notification Service Agent"
-_AGENT: Final = f"Penstock/{__version__}"
+AGENT: Final = f"Penstock/{__version__}"
 
 
 def request_bytes(
@@ -87,7 +87,7 @@ def build_webhook_id(delivery: Delivery) -> str:
 
 def build_event_headers(webhook_id: str, body: bytes, secrets: Sequence[bytes], now_seconds: int) -> dict[str, str]:
     """Returns headers for JSON and a signature with each secret. All attempts have the same id and different times."""
-    headers = {"Content-Type": "application/json", "User-Agent": _AGENT, "Accept-Encoding": "identity"}
+    headers = {"Content-Type": "application/json", "User-Agent": AGENT, "Accept-Encoding": "identity"}
     if not secrets:
         return headers
     signed = f"{webhook_id}.{now_seconds}.".encode() + body

@@ -10,11 +10,10 @@ from uuid import UUID
 import msgspec
 
 from penstock.aws.json_text import decode_json
+from penstock.events.publishing import FIRST_SEQUENCE_NUMBER
 from penstock.postgres.statement import JsonObject
 
 _json = msgspec.json.Encoder()
-FIRST_SEQUENCE_NUMBER: Final = 10**19
-"""Added to the number of an event, so that every sequence number has 20 digits."""
 
 
 class ContentType(IntEnum):

@@ -14,11 +14,10 @@ from penstock.events.publishing import MAX_BYTES, hash_content
 from penstock.events.shapes import MetadataKey, MetadataValue, PutEventsSystemMetadata
 from penstock.postgres.statements.event_buses import PUT_BUS_EVENTS, BusEvent
 
-from .subscriber import LOOP_DETECTED, NOT_TRANSFORMED, Refusal, Shipment
+from .subscriber import INVALID, LOOP_DETECTED, NOT_TRANSFORMED, Refusal, Shipment
 
 MAX_BUSES: Final = 10
 """The most buses that an event passes. AWS detects loops and documents no number."""
-INVALID: Final = "CUSTOMER_VALIDATION"
 
 
 def forward(shipments: Sequence[Shipment], calls: StatementExecutor) -> list[Refusal | None]:

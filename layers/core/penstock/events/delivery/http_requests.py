@@ -11,13 +11,12 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from penstock import __version__
+from penstock.delivery.http.request import AGENT
 from penstock.endpoint import Endpoint, parse_endpoint
 from penstock.events.connections import FIXED_HEADERS, AuthParameters, is_header_name, is_header_value
 
 from .tokens import NO_PARAMETERS
 
-AGENT: Final = f"Penstock/{__version__}"
 CONTENT_TYPE: Final = "application/json; charset=utf-8"
 WITHOUT_BODY: Final = frozenset(("GET", "HEAD"))
 """The methods of requests without a body (our choice; "content received in a GET request has no generally defined

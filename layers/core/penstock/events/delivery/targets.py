@@ -25,14 +25,14 @@ from penstock.sqs.validation import check_message_body
 
 from .calling import Calling
 from .forwarding import forward
-from .subscriber import INVALID, NOT_TRANSFORMED, Refusal, Shipment, build_refusal, refuse_call
+from .payloads import NOT_TEXT
+from .subscriber import INVALID, Refusal, Shipment, build_refusal, refuse_call
 
 BATCH: Final = 10
 """The most messages of PublishBatch."""
 CALL_BYTES: Final = 4 << 20
 """The bytes of payloads after which the next call to queues begins. A page of 8 MiB can have many subscribers. In one
 call, its payloads could exceed QUEUE_DATABASE_CALL_TIMEOUT_MS and the memory of a Lambda function."""
-NOT_TEXT: Final = Refusal(NOT_TRANSFORMED, "The payload is not UTF-8.")
 
 
 class Targets:

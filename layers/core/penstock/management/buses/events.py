@@ -14,10 +14,10 @@ from penstock.context import Context
 from penstock.documents.decoding import decode_document
 from penstock.documents.times import parse_timestamp, to_millisecond
 from penstock.effects import Call, Operation, compute
-from penstock.events.delivery.event import FIRST_SEQUENCE_NUMBER, ContentType, Event
+from penstock.events.delivery.event import ContentType, Event
 from penstock.events.delivery.filters import FilterIndex, UnreadableEvent
 from penstock.events.patterns import check_filters
-from penstock.events.publishing import JSON, AnyEntry, publish_all
+from penstock.events.publishing import FIRST_SEQUENCE_NUMBER, JSON, AnyEntry, publish_all
 from penstock.events.shapes import (
     Filter,
     FilterConfiguration,

@@ -4,12 +4,12 @@ The resources are those of the caller's account, by name. The rights apply to th
 so each operation checks its right after it has found the bus.
 """
 
-import re
 from datetime import datetime
 
 from penstock import errors
 from penstock.access.audit.acts import Act, audited
 from penstock.access.authorization import authorize_one, check_user
+from penstock.aws.bus_arn import is_name
 from penstock.aws.paging import build_token, read_name
 from penstock.context import Context
 from penstock.documents.times import parse_timestamp, to_millisecond, to_second
@@ -41,7 +41,6 @@ from .types import (
 )
 
 OLDEST = "oldest"
-_is_name = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,255}").fullmatch
 
 
 @needs("account", "events:ListEventBuses")
@@ -187,12 +186,12 @@ def find_bus(name: str, context: Context) -> Operation[StoredBus]:
 
 def check_bus_name(name: str) -> None:
     """Raises BusNotFound for a text that no bus can have as its name."""
-    if not _is_name(name):
+    if not is_name(name):
         raise BusNotFound.named(name)
 
 
 def _find_subscriber(bus: StoredBus, name: str, context: Context) -> Operation[ObservedSubscriberRow]:
-    if not _is_name(name):
+    if not is_name(name):
         raise SubscriberNotFound.named(name)
     rows = yield from Call(OBSERVE_EVENT_SUBSCRIBERS, (bus.arn, context.account_id, name, None, 1))
     if not rows:

@@ -15,7 +15,7 @@ from penstock.access.authorization import authorize_one, is_user_allowed
 from penstock.access.resources import ANY
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
-from penstock.documents.times import format_timestamp
+from penstock.documents.times import to_timestamp
 from penstock.effects import Call, Operation
 from penstock.errors import AccessDenied
 from penstock.management.errors import MessageNotFound
@@ -45,6 +45,13 @@ def parse_message_id(text: str) -> UUID | None:
         return UUID(text) if len(text) == 36 and text.isascii() and text[8] == text[13] == text[18] == "-" else None
     except ValueError:
         return None
+
+
+def read_message_id(text: str) -> UUID:
+    """Parses a message id. Raises MessageNotFound for any other text."""
+    if (message_id := parse_message_id(text)) is None:
+        raise MessageNotFound("No message has this id, because it is not a UUID.")
+    return message_id
 
 
 @needs("account", "sqs:ListQueues")
@@ -148,15 +155,17 @@ def _build(arn: str, facts: Facts, rows: list[LifeRow], context: Context) -> Ope
         id=facts.public_id,
         queue=_name(arn),
         state=facts.state,
-        sent_at=_time(facts.sent_ms),
-        entered_at=_time(facts.entered_ms),
+        sent_at=to_timestamp(facts.sent_ms),
+        entered_at=to_timestamp(facts.entered_ms),
         entered_by=facts.entered_by,
         source_queue=_name(entered_from) if allowed.get(entered_from or "") else None,
         receive_count=receives,
-        first_received_at=_time(min(times) if is_complete and times else facts.first_earlier_ms or facts.first_ms),
-        last_received_at=_time(facts.find_last_known_receive(times)),
-        visible_at=_time(facts.visible_ms) if facts.state in ("in_flight", "delayed") else None,
-        ended_at=None if facts.state in LIVE else _time(facts.ended_ms),
+        first_received_at=to_timestamp(
+            min(times) if is_complete and times else facts.first_earlier_ms or facts.first_ms
+        ),
+        last_received_at=to_timestamp(facts.find_last_known_receive(times)),
+        visible_at=to_timestamp(facts.visible_ms) if facts.state in ("in_flight", "delayed") else None,
+        ended_at=None if facts.state in LIVE else to_timestamp(facts.ended_ms),
         group_id=facts.group_id,
         former_message_id=facts.former_id or _find_original(shown),
         events=[_show_event(event, facts.message_id) for event in events],
@@ -170,7 +179,7 @@ def _find_original(rows: list[LifeRow]) -> str | None:
 
 
 def _show_event(event: LifeFact, message_id: str) -> LifeEvent:
-    at, name = _time(event.at_ms), _name(event.arn)
+    at, name = to_timestamp(event.at_ms), _name(event.arn)
     source = None if event.source_arn is None else _name(event.source_arn)
     former = event.message_id if event.message_id != message_id else None
     return LifeEvent(
@@ -192,7 +201,3 @@ def may_receive(arn: str, context: Context) -> Operation[bool]:
 
 def _name(arn: str | None) -> str:
     return (arn or "").rpartition(":")[2]
-
-
-def _time(milliseconds: int | None) -> str | None:
-    return None if milliseconds is None else format_timestamp(milliseconds)

@@ -19,9 +19,8 @@ from penstock.scheduler.rows import Period, StoredSchedule
 from penstock.sns.filter_policy import facts as filter_facts
 from penstock.sqs import validation
 
-from .types import NAME, NewSchedule, NewTarget, PreviewRequest, SchedulePatch, to_attributes
+from .types import EXPRESSION_FORMS, NAME, NewSchedule, NewTarget, PreviewRequest, SchedulePatch, to_attributes
 
-EXPRESSION_FORMS = ("cron", "every", "when", "fire_at")
 # Columns whose name differs in the API. The specification of Penstock names the API's field.
 COLUMN_NAMES = {"jitter_secs": "jitter_seconds"}
 DIRECT_FIELDS = ("jitter_secs", "catchup", "catchup_limit", "failure_threshold", "overlap", "status")

@@ -35,10 +35,10 @@ def _build_exactly_one_of(*names: str, besides: tuple[str, ...] = (), never: tup
     }
 
 
-_FORMS = ("cron", "every", "when", "fire_at")
-ONE_EXPRESSION = Meta(extra_json_schema=_build_exactly_one_of(*_FORMS))
-ONE_PREVIEWED = Meta(extra_json_schema=_build_exactly_one_of(*_FORMS, "expression"))
-NAMED = Meta(extra_json_schema=_build_exactly_one_of(*_FORMS, besides=("name",)))
+EXPRESSION_FORMS = ("cron", "every", "when", "fire_at")
+ONE_EXPRESSION = Meta(extra_json_schema=_build_exactly_one_of(*EXPRESSION_FORMS))
+ONE_PREVIEWED = Meta(extra_json_schema=_build_exactly_one_of(*EXPRESSION_FORMS, "expression"))
+NAMED = Meta(extra_json_schema=_build_exactly_one_of(*EXPRESSION_FORMS, besides=("name",)))
 ONE_DESTINATION = Meta(
     extra_json_schema={"required": ["message"]} | _build_exactly_one_of("queue", "topic", never=("workflow", "input"))
 )

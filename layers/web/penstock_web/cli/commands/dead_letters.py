@@ -23,7 +23,7 @@ from penstock_web.cli.filters import (
     prints_json,
     read_filter,
 )
-from penstock_web.cli.options import Endpoint, Json, Name, Yes, confirm
+from penstock_web.cli.options import Endpoint, Json, MessageIds, Name, Yes, confirm
 from penstock_web.cli.printing import (
     Progress,
     count_noun,
@@ -139,10 +139,7 @@ def failures(  # noqa: PLR0913, PLR0917 - each is an option
 def redrive(  # noqa: PLR0913, PLR0917 - each is an option
     name: Name,
     to: Annotated[str | None, typer.Option(metavar="QUEUE", help="move the messages to this queue")] = None,
-    ids: Annotated[
-        list[int] | None,
-        typer.Option("--id", metavar="ID", parser=whole_number(0, 2**63 - 1), help="only this message; repeatable"),
-    ] = None,
+    ids: MessageIds = None,
     text: BodyText = None,
     attribute: AttributeValue = None,
     filter_: FilterText = None,
@@ -191,10 +188,7 @@ def edit(  # noqa: PLR0913, PLR0917 - each is an option
         ),
     ],
     to: Annotated[str | None, typer.Option(metavar="QUEUE", help="send the messages to this queue")] = None,
-    ids: Annotated[
-        list[int] | None,
-        typer.Option("--id", metavar="ID", parser=whole_number(0, 2**63 - 1), help="only this message; repeatable"),
-    ] = None,
+    ids: MessageIds = None,
     text: BodyText = None,
     attribute: AttributeValue = None,
     filter_: FilterText = None,

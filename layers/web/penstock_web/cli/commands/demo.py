@@ -8,9 +8,11 @@ import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import typer
+
+from penstock_web.cli.options import Endpoint
 
 MESSAGES: Final = 1000
 _BATCH: Final = 10
@@ -20,11 +22,7 @@ app = typer.Typer()
 
 
 @app.command("demo", help="send, receive and delete messages with boto3")
-def demo(
-    endpoint: Annotated[
-        str | None, typer.Option(metavar="URL", help="address of the service (default: the service that runs here)")
-    ] = None,
-) -> int:
+def demo(endpoint: Endpoint = None) -> int:
     """Sends, receives and deletes 1,000 messages. Returns 0 if every message arrives, and 1 otherwise."""
     from botocore.exceptions import BotoCoreError, ClientError, SSLError
     from botocore.parsers import ResponseParserError

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.settings import Settings
-from penstock_web.cli.options import Json, Remote
+from penstock_web.cli.options import Account, Json, Remote
 from penstock_web.cli.printing import print_lines
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ app = typer.Typer(name="keys", help="manage keys for QUEUE_ACCESS=sigv4, and the
 
 @app.command("create", help="create a key; only this command shows the secret")
 def create(  # noqa: PLR0913, PLR0917 - options of the command
-    account: Annotated[str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")] = None,
+    account: Account = None,
     description: Annotated[str, typer.Option(metavar="TEXT", show_default=False, help="purpose of the key")] = "",
     bearer: Annotated[
         bool, typer.Option("--bearer", help="create a bearer key for the REST API instead of the SQS API")

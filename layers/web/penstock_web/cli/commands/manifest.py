@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.settings import Settings
-from penstock_web.cli.options import Endpoint, Json
+from penstock_web.cli.options import Endpoint, Json, Yes
 from penstock_web.local_error import LocalError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
     file: Annotated[Path, typer.Option("--file", "-f", metavar="FILE", help="the file")] = USUAL_FILE,
     prune: Annotated[bool, typer.Option("--prune", help="also delete resources that are not in the file")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only show the plan")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
+    yes: Yes = False,
     schema: Annotated[bool, typer.Option("--schema", help="only print the file's JSON Schema")] = False,
     endpoint: Endpoint = None,
     region: Region = None,

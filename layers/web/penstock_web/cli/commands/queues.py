@@ -25,7 +25,7 @@ from penstock_web.cli.filters import (
     prints_json,
     read_filter,
 )
-from penstock_web.cli.options import Endpoint, Json, Name, Yes, complete_queue, confirm
+from penstock_web.cli.options import Endpoint, Json, MessageIds, Name, Yes, complete_queue, confirm
 from penstock_web.cli.printing import (
     count_noun,
     print_described,
@@ -315,10 +315,7 @@ def purge(name: Name, yes: Yes = False, endpoint: Endpoint = None, json: Json = 
 @app.command("delete", help="delete a queue and its messages; --id and --receipt delete only messages")
 def delete(
     name: Name,
-    ids: Annotated[
-        list[int] | None,
-        typer.Option("--id", metavar="ID", parser=whole_number(0, 2**63 - 1), help="only this message; repeatable"),
-    ] = None,
+    ids: MessageIds = None,
     receipts: Annotated[
         list[str] | None,
         typer.Option("--receipt", metavar="TEXT", help="only the message with this receipt; repeatable"),

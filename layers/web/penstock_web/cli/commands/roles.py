@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.settings import Settings
+from penstock_web.cli.options import Account
 
 if TYPE_CHECKING:
     from penstock.postgres.database import Database
@@ -21,7 +22,7 @@ Role = Annotated[str, typer.Argument(metavar="ROLE")]
 @app.command("set", help="assign an account to a database role")
 def set_(
     role: Role,
-    account: Annotated[str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")] = None,
+    account: Account = None,
     region: Annotated[
         str | None, typer.Option(metavar="NAME", help="region of names without a region (default: QUEUE_REGION)")
     ] = None,
@@ -57,12 +58,12 @@ def set_role(database: Database, role: str, account_id: str, region: str) -> Ite
     """Assigns an account to a role. Yields the result and the rights that the role lacks. Raises LocalError for an
     invalid account, region or role.
     """
-    from penstock.aws.arn import is_account_id, is_region
+    from penstock.aws.arn import is_region
     from penstock.postgres.statements.access import SET_ROLE_ACCOUNT
+    from penstock_web.cli.key_ring import check_account
     from penstock_web.local_error import LocalError
 
-    if not is_account_id(account_id):
-        raise LocalError(f"an account is 12 digits, not {account_id!r}")
+    check_account(account_id)
     if not is_region(region):
         raise LocalError(f"a region has 1 to 32 of a-z 0-9 -, not {region!r}")
     rows = database.call(SET_ROLE_ACCOUNT, (role, account_id, region)) if "\0" not in role else []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.settings import Settings
-from penstock_web.cli.options import Remote
+from penstock_web.cli.options import Account, Remote
 from penstock_web.cli.printing import print_lines
 
 from .keys import refuse_account
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 app = typer.Typer(name="users", help="manage users and their policies for QUEUE_ACCESS=sigv4")
 
 Name = Annotated[str, typer.Argument(metavar="NAME")]
-Account = Annotated[str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")]
 Policies = Annotated[
     list[str],
     typer.Option("--policy", metavar="POLICY", help="read, operate, admin, or a file with an IAM policy; repeatable"),

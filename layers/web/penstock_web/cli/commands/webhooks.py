@@ -72,9 +72,7 @@ def send_test(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
     """
     client = RestClient(endpoint)
     sent = client.call("POST", "/deliveries/endpoints/test", {"endpoint": url})
-    response = wait_for_attempt(client, url, str(sent["message_id"]))
-    if response is None:
-        raise LocalError(f"no attempt within {MAX_LOOK_SECONDS} s. Check whether {url} is paused or delivery is off")
+    response = wait_for_attempt(client, url, str(sent["message_id"]), url)
     if response["outcome"] != "delivered":
         raise LocalError(f"not delivered: {response['status'] or response['error']}")
     say(response, json, f"{url} responded with {response['status']} after {response['duration_ms']} ms")
@@ -108,10 +106,10 @@ def replay(
         print(f"retried {total} {'delivery' if total == 1 else 'deliveries'}")
 
 
-def wait_for_attempt(client: RestClient, url: str | None, message_id: str) -> Document | None:
-    """Returns the first attempt to deliver a message to a URL, or to any endpoint. Returns None after 20 seconds.
+def wait_for_attempt(client: RestClient, url: str | None, message_id: str, shown_url: str) -> Document:
+    """Returns the first attempt to deliver a message to a URL, or to any endpoint.
 
-    Raises LocalError if the service does not show the attempts.
+    Raises LocalError if no attempt is made within 20 seconds, or if the service does not show the attempts.
     """
     try:
         for _ in range(round(MAX_LOOK_SECONDS / _LOOK_SECONDS)):
@@ -121,7 +119,7 @@ def wait_for_attempt(client: RestClient, url: str | None, message_id: str) -> Do
             time.sleep(_LOOK_SECONDS)
     except RefusedError as error:
         raise LocalError(f"the service sends message {message_id}, but the result is not known: {error}") from None
-    return None
+    raise LocalError(f"no attempt within {MAX_LOOK_SECONDS} s. Check whether {shown_url} is paused or delivery is off")
 
 
 def _attempts(client: RestClient, url: str | None, failed: bool, limit: int) -> Iterator[Document]:

@@ -18,7 +18,7 @@ from penstock.documents.times import format_time
 from penstock.errors import AccessDenied, AwsError
 from penstock.management.errors import ScheduleUnusable
 from penstock.management.schedules.checks import to_schedule_unusable
-from penstock.management.schedules.types import PreviewRequest, SchedulePatch, read_patch, show_target
+from penstock.management.schedules.types import EXPRESSION_FORMS, PreviewRequest, SchedulePatch, read_patch, show_target
 from penstock.scheduler.errors import ConflictException, ResourceNotFoundException
 from penstock.scheduler.expressions.expression import convert_sentence
 from penstock.scheduler.expressions.invalid import ScheduleInvalid
@@ -33,8 +33,6 @@ FIELDS: Final = (
     *TIMES, "name", "group", "service", "target", "message_group", "input", "window", "max_age", "attempts", "dead",
     "completion", "description", "enabled", "jitter", "catchup", "catchup_limit", "threshold", "overlap",
 )  # fmt: skip
-KINDS: Final = ("cron", "every", "when", "fire_at")
-"""The forms of the REST API's expressions. A schedule of EventBridge Scheduler has no kind."""
 SERVICES: Final = {"sqs": "Queue", "sns": "Topic", "lambda": "Function", "scheduler": "Universal target"}
 BUS_SERVICES: Final = {**SERVICES, "events": "Event bus"}
 """The kinds of targets if the schedule has an event bus, whose parameters the form keeps and does not show."""
@@ -163,7 +161,7 @@ def _read_local(field: str, text: str, zone: tzinfo, problems: Problems) -> date
 
 def build_preview(values: Values, period: Mapping[str, datetime | None]) -> PreviewRequest:
     """Returns the request for the next ten times. Raises ScheduleUnusable for a wrong sentence."""
-    is_rest = values["kind"] in KINDS
+    is_rest = values["kind"] in EXPRESSION_FORMS
     try:
         written = values["expression"] if is_rest else convert_sentence(values["expression"])
     except ScheduleInvalid as invalid:
@@ -244,7 +242,7 @@ def build_patch(values: Values, row: StoredSchedule, problems: Problems) -> Sche
         "overlap": values["overlap"],
         "status": "active" if values["enabled"] else "paused",
     }
-    kind = values["kind"] if values["kind"] in KINDS else "cron"
+    kind = values["kind"] if values["kind"] in EXPRESSION_FORMS else "cron"
     if (kind, values["expression"]) != (row.expression_kind, row.expression):
         document[kind] = values["expression"]
     if any(values[field] != before[field] for field in ("service", "target", "input")):

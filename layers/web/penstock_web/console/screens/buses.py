@@ -208,8 +208,7 @@ async def change_bus_by_form(bus: str, page: CurrentPage) -> Response:
 @act("/console/buses/{bus}/delete", right=right_of(changes.delete_bus))
 async def delete_bus_by_form(bus: str, page: CurrentPage) -> Response:
     """Deletes a bus with its events. The user must type the bus's name."""
-    if page.form.get("typed").strip() != bus:
-        raise InvalidParameterValue(f"The typed name is not {bus}. Penstock has not deleted the event bus.")
+    page.check_typed(bus, "deleted the event bus")
     await page.act(changes.delete_bus(bus, page.context))
     return redirect("/console/buses?done=deleted")
 
@@ -391,8 +390,7 @@ async def replay_to_subscriber(bus: str, subscriber: str, page: CurrentPage) -> 
 @act("/console/buses/{bus}/subscribers/{subscriber}/delete", right=right_of(changes.delete_subscriber))
 async def delete_subscriber_by_form(bus: str, subscriber: str, page: CurrentPage) -> Response:
     """Deletes a subscriber. The user must type its name."""
-    if page.form.get("typed").strip() != subscriber:
-        raise InvalidParameterValue(f"The typed name is not {subscriber}. Penstock has not deleted the subscriber.")
+    page.check_typed(subscriber, "deleted the subscriber")
     await page.act(changes.delete_subscriber(bus, subscriber, page.context))
     return redirect(f"/console/buses/{segment(bus)}?done=deleted")
 

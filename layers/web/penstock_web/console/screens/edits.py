@@ -20,9 +20,9 @@ from penstock.management.messages.json_edit import find_type, is_json, list_path
 from penstock.management.rights import right_of, show
 from penstock.postgres.statements.stored_messages import FoundRow
 from penstock.sqs.failures import ATTRIBUTE
+from penstock.sqs.validation import MAX_ATTRIBUTES
 from penstock_web.console.forms import FieldProblem, Form, find_json_fault
 from penstock_web.console.message_form import (
-    MAX_ATTRIBUTES,
     Written,
     build_attributes,
     fill,

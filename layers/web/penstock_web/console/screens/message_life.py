@@ -6,8 +6,7 @@ from fastapi import Response
 
 from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import parse_timestamp
-from penstock.management.errors import MessageNotFound
-from penstock.management.messages.life import find_message, parse_message, parse_message_id, read_life
+from penstock.management.messages.life import find_message, parse_message, parse_message_id, read_life, read_message_id
 from penstock.management.messages.types import MessageLife
 from penstock.management.rights import right_of
 from penstock_web.console.page import CurrentPage
@@ -36,9 +35,7 @@ def _is_copy(life: MessageLife) -> bool:
 @screen("/console/messages/{message_id}", right=right_of(find_message))
 async def find_by_id(message_id: str, page: CurrentPage) -> Response:
     """Finds a message by its id, and shows its life. Raises MessageNotFound."""
-    parsed = parse_message_id(message_id.strip())
-    if parsed is None:
-        raise MessageNotFound("No message has this id, because it is not a UUID.")
+    parsed = read_message_id(message_id.strip())
     place = await page.run(find_message(parsed, page.context))
     number = str(parsed) if place.id is None else str(place.id)
     path = f"/console/queues/{segment(place.queue)}/messages/{number}/life"

@@ -16,8 +16,9 @@ from penstock.management.messages.operations import delete_with_undo, send_writt
 from penstock.management.rights import require_on, right_of, show
 from penstock.search.filters import MessageFilter
 from penstock.sqs.types import SendMessageRequest
+from penstock.sqs.validation import MAX_ATTRIBUTES
 from penstock_web.console.filters import NAMES, parse_filter
-from penstock_web.console.message_form import MAX_ATTRIBUTES, Written, build_attributes, fill, read_written
+from penstock_web.console.message_form import Written, build_attributes, fill, read_written
 from penstock_web.console.messages import STATES, MessagePage, Seen, find, find_acts, look_at, look_for, read_samples
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.paging import PAGE, cut_page

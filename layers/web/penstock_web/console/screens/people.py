@@ -200,8 +200,7 @@ async def set_policies(user: str, page: CurrentPage) -> Response:
 @act("/console/users/{user}/end", right=right_of(access.end_user))
 async def end_user(user: str, page: CurrentPage) -> Response:
     """Revokes a user's keys and deletes the user. The viewer must type the user's name."""
-    if page.form.get("typed").strip() != user:
-        raise InvalidParameterValue(f"The typed name is not {user}. Penstock has not changed the user.")
+    page.check_typed(user, "changed the user")
     if (asking := await ask_first(AccessChange(user=user), f"End {user}", page)) is not None:
         return asking
     await page.act(access.end_user(user, page.context))

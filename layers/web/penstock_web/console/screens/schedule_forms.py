@@ -16,7 +16,7 @@ from penstock.management.errors import ScheduleUnusable
 from penstock.management.rights import SIGNED_IN, authorize, right_of
 from penstock.management.schedules import aws_schedules
 from penstock.management.schedules import operations as management
-from penstock.management.schedules.types import Preview
+from penstock.management.schedules.types import EXPRESSION_FORMS, Preview
 from penstock.scheduler.expressions.zones import find_zone, is_repeated
 from penstock.scheduler.rows import StoredSchedule
 from penstock_web.console.forms import FieldProblem
@@ -26,7 +26,6 @@ from penstock_web.console.resources import find_missing, list_queue_names
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.schedules.form import (
     BUS_SERVICES,
-    KINDS,
     SERVICES,
     Problems,
     Values,
@@ -213,7 +212,7 @@ async def show_form(
         page, "schedule_form.html", status if error is None else status_and_code(type(error))[0],
         title=f"Change {key}" if key else "New schedule", values=values, problems=found, previewed=previewed, key=key,
         is_aws=row is None or row.api == "aws", version=version or (row.updated_at.isoformat() if row else ""),
-        kinds={kind: kind for kind in KINDS}, services=choose_services(values, row),
+        kinds={kind: kind for kind in EXPRESSION_FORMS}, services=choose_services(values, row),
         zones=list_zones(), may_preview=page.may("penstock:PreviewSchedule"),
         queues=await page.run(list_queue_names(page.context)),
     )  # fmt: skip

@@ -10,7 +10,7 @@ from fastapi import Response
 from penstock.access.authorization import check_anywhere
 from penstock.aws.schedule_arn import DEFAULT_GROUP
 from penstock.documents.times import parse_timestamp
-from penstock.errors import AwsError, InvalidParameterValue
+from penstock.errors import AwsError
 from penstock.management.rights import SIGNED_IN, build_schedule_arn, right_of
 from penstock.management.schedules import aws_schedules, listing
 from penstock.management.schedules import operations as management
@@ -159,7 +159,6 @@ async def create_group(page: CurrentPage) -> Response:
 @act("/console/schedule-groups/{group}/delete", right=right_of(aws_schedules.delete_group))
 async def delete_group(group: str, page: CurrentPage) -> Response:
     """Deletes a schedule group with its schedules. The user must type the group's name."""
-    if page.form.get("typed").strip() != group:
-        raise InvalidParameterValue(f"The typed name is not {group}. Penstock has not changed the group.")
+    page.check_typed(group, "changed the group")
     await page.act(aws_schedules.delete_group(group, page.context))
     return redirect("/console/schedules?view=groups&done=ungrouped")

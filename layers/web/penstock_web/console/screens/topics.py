@@ -8,7 +8,7 @@ from fastapi import Response
 from penstock.access.authorization import check_anywhere
 from penstock.aws.fifo_name import FIFO_ENDING, is_fifo_name
 from penstock.delivery.warnings import hide_secrets
-from penstock.errors import AwsError, InvalidParameterValue
+from penstock.errors import AwsError
 from penstock.management.attention import FAILS, GIVEN_UP, PAUSED
 from penstock.management.rights import SIGNED_IN, build_topic_arn, right_of, show
 from penstock.management.topics import (
@@ -153,8 +153,7 @@ async def topic(topic: str, page: CurrentPage) -> Response:
 @act("/console/topics/{topic}/delete", right=right_of(delete_topic))
 async def delete_topic_by_form(topic: str, page: CurrentPage) -> Response:
     """Deletes a topic with its subscriptions. The user must type the topic's name."""
-    if page.form.get("typed").strip() != topic:
-        raise InvalidParameterValue(f"The typed name is not {topic}. Penstock has not deleted the topic.")
+    page.check_typed(topic, "deleted the topic")
     await page.act(delete_topic(topic, page.context))
     return redirect("/console/topics?done=deleted")
 
