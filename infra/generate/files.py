@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import botocore.session
+
 from penstock.actions import Action
 
 from .blocks import read_block, replace_blocks, wrap_list
 from .entry_points import render_entry_points
 from .load_balancer import has_rule, render_rules
-from .pages import render_compatibility
 from .sam_template import name_resource, render_functions
 from .settings import render_setting_texts
 
@@ -28,7 +29,7 @@ def generate_texts(root: Path, actions: Sequence[Action[Any, Any]]) -> dict[str,
         ALB: _render_load_balancer(root, actions),
         ALARMS: _render_alarms(root, actions),
         COMPATIBILITY: replace_blocks(
-            (root / COMPATIBILITY).read_text(), COMPATIBILITY, {"actions": render_compatibility(actions)}
+            (root / COMPATIBILITY).read_text(), COMPATIBILITY, {"actions": _render_compatibility(actions)}
         ),
         **render_setting_texts(root),
     }
@@ -104,3 +105,16 @@ def _render_alarms(root: Path, actions: Sequence[Action[Any, Any]]) -> str:
     names = [*CLIENT_FUNCTIONS, *(name_resource(action) for action in reached if action.service != "sns")]
     blocks = {"alarms": ["    -", *wrap_list(names, 6)], "alarms of sns": ["    -", *wrap_list(sns, 6)]}
     return replace_blocks((root / ALARMS).read_text(), ALARMS, blocks)
+
+
+def _render_compatibility(actions: Sequence[Action[Any, Any]]) -> list[str]:
+    """Returns the table of SQS's actions. The implemented actions come before the missing actions."""
+    names = [action.name for action in actions if action.service == "sqs"]
+    model = botocore.session.get_session().get_service_model("sqs")
+    missing = sorted(set(model.operation_names) - set(names))
+    return [
+        "| action | container | Lambda |",
+        "| --- | --- | --- |",
+        *(f"| `{name}` | yes | yes |" for name in names),
+        *(f"| `{name}` | no | no |" for name in missing),
+    ]

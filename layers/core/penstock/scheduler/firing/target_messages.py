@@ -7,7 +7,8 @@ from typing import NamedTuple
 import msgspec
 
 from penstock.aws.bus_arn import is_bus_arn
-from penstock.aws.sns_arn import parse_topic_arn
+from penstock.aws.message_id import as_text, build_message_id
+from penstock.aws.sns_arn import TopicArn, parse_topic_arn
 from penstock.aws.universal_target import UniversalTargetInvalid, read_action
 from penstock.effects import Operation
 from penstock.environment import Environment
@@ -17,16 +18,21 @@ from penstock.postgres.statement import JsonObject
 from penstock.postgres.statements.messages import SendEntry
 from penstock.scheduler.bus_events import build_bus_event
 from penstock.scheduler.types import Target
+from penstock.sns.filter_policy.unjudged import report_unjudged
 from penstock.sns.publishing.attribute_checks import check_attribute_types
 from penstock.sns.publishing.message_checks import check_message
-from penstock.sns.publishing.publications import build_publisher_context
+from penstock.sns.publishing.outgoing_message import DEFAULT_TEXT, OutgoingMessage
+from penstock.sns.publishing.publications import (
+    TopicCache,
+    build_contents,
+    build_publisher_context,
+    encode_publication,
+)
 from penstock.sns.types import PublishRequest
 from penstock.sqs.send import build_message
 from penstock.sqs.types import SendMessageRequest
 from penstock.sqs.validation import check_message_size
 from penstock.universal_calls import read_call
-
-from .topic_messages import build_text_message, build_topic_message
 
 _json = msgspec.json.Encoder()
 
@@ -106,3 +112,20 @@ def describe_entry(entry: SendEntry) -> JsonObject:
         if members[name] is not None:
             members[name] = msgspec.Raw(members[name])
     return {name: value for name, value in members.items() if value is not None}
+
+
+def build_text_message(text: str) -> OutgoingMessage:
+    """Returns the message of a templated target, which has only a text."""
+    return OutgoingMessage(
+        as_text(build_message_id()), {DEFAULT_TEXT: text}, {}, 0, len(text.encode()), None, None, None
+    )
+
+
+def build_topic_message(topic: TopicArn, message: OutgoingMessage, environment: Environment) -> Operation[bytes]:
+    """Encodes a message for `queue.dispatch_schedule`, with envelopes as for Publish. Signs them with the cached
+    signature version. If the version has changed, the database raises QU007."""
+    version = environment.cache(TopicCache).signature_version(str(topic))
+    contents = yield from build_contents(topic, message, version, build_publisher_context(topic, environment))
+    publication, is_judged = encode_publication(message, contents, message.size, None)
+    yield from report_unjudged("publish", str(topic), not is_judged)
+    return _json.encode({"topic": str(topic), "version": version, "publication": msgspec.Raw(publication)})
