@@ -177,3 +177,19 @@ def test_a_good_signature_is_told_what_is_wrong(deployment: Deployment) -> None:
 def test_which_actions_there_are_is_not_said_either(deployment: Deployment, target: str) -> None:
     altered = deployment.signer.json().with_header("x-amz-target", target)
     assert deployment.send(altered) == (403, "SignatureDoesNotMatch")
+
+
+def test_an_unsigned_header_of_a_signed_request_does_not_count(sqs: Sqs, keys: dict[str, Key]) -> None:
+    """The header is X-Penstock-Error (docs/guides/why_failed.md). The change of the visibility succeeds. Botocore signs
+    what `before-sign` adds, and not what `before-send` adds."""
+    signed = sqs.with_settings(SIGV4).with_key(*keys[OWNER])
+    dead = signed.create()
+    url = signed.create(RedrivePolicy=f'{{"deadLetterTargetArn": "{signed.arn(dead)}", "maxReceiveCount": 1}}')
+    for event in ("before-send", "before-sign"):
+        signed.send(url, event)
+        with signed.failing("boom", event):
+            signed.hide(url, signed.receive_one(url), 0)
+        assert signed.poll(url) == []
+    letters = signed.receive(dead, 2, MessageAttributeNames=["PenstockError"])
+    found = {letter["Body"]: letter.get("MessageAttributes", {}).get("PenstockError") for letter in letters}
+    assert found == {"before-send": None, "before-sign": {"StringValue": "boom", "DataType": "String"}}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import pytest
 
 from penstock_worker import Message, exponential_backoff
-from penstock_worker.queue import GoneError, describe
+from penstock_worker.heartbeat import Heartbeat
+from penstock_worker.queue import GoneError, Queue, describe
 from penstock_worker.runner import Worker, run, split_groups
 from penstock_worker.settings import Settings
 
@@ -217,3 +219,31 @@ def test_a_cause_is_a_text_that_can_be_stored() -> None:
     assert describe(ValueError("total is null")) == "ValueError: total is null"
     assert describe(ValueError("a\0b\ud800")) == "ValueError: a\N{REPLACEMENT CHARACTER}b?"
     assert len(describe(ValueError("ü" * 5_000))) == 1_024
+
+
+# --- heartbeat -------------------------------------------------------------------------------------------------------
+class Extended:
+    """Records the extended messages. `lost` are those of other consumers."""
+
+    def __init__(self, *lost: str) -> None:
+        self.lost = lost
+        self.calls: list[tuple[list[str], int]] = []
+
+    def extend(self, messages: Sequence[Message], seconds: int) -> list[Message]:
+        self.calls.append(([message.id for message in messages], seconds))
+        return [message for message in messages if message.id in self.lost]
+
+
+def heartbeat(queue: Extended) -> Heartbeat:
+    return Heartbeat(cast("Queue", queue), 30)
+
+
+def test_only_messages_of_the_worker_are_extended() -> None:
+    queue = Extended("c")
+    beating = heartbeat(queue)
+    beating.beat()
+    beating.add([Message(id=name, body="") for name in "abc"])
+    beating.beat()
+    beating.remove([Message(id="a", body="")])
+    beating.beat()
+    assert queue.calls == [(["a", "b", "c"], 30), (["b"], 30)]
