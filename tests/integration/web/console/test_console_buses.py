@@ -277,3 +277,47 @@ def test_a_fault_is_shown_at_its_field(console: Console, field: str, value: str,
     assert refused.status_code == 400
     assert f'id="problem-{problem}"' in refused.text, html.unescape(refused.text)
     assert "has no subscribers" in read(console, "/buses/faults")
+
+
+def test_tags_are_changed(console: Console, bus: str) -> None:
+    """A form without a change of tags keeps a tag that another user has added meanwhile."""
+    console.browser.post(f"/console/buses/{bus}/subscribe", name="s", target=bus, tags="team=shop")
+    for path in (f"/buses/{bus}", f"/buses/{bus}/subscribers/s"):
+        form = {"tags": "team=paid\r\ncost=1", "tags_before": "" if path.endswith(bus) else "team=shop"}
+        assert go(console.browser.post(f"/console{path}/change", **form)) == f"{path}?done=saved"
+        assert "tag cost 1 tag team paid" in read(console, path)
+        page = console.page(f"{path}/change")
+        assert page.count("cost=1\nteam=paid") == 2
+        with console.service.http() as http:
+            http.patch(f"/v1{path}", json={"tags": {"a=b": "c"}}).raise_for_status()
+        assert "tags_before" not in console.page(f"{path}/change")
+        kept = {"tags": "cost=1\r\nteam=paid", "tags_before": "cost=1\nteam=paid"}
+        assert go(console.browser.post(f"/console{path}/change", **kept)) == f"{path}?done=saved"
+        assert "tag a=b c" in read(console, path)
+
+
+def test_an_event_is_published(console: Console, bus: str) -> None:
+    path = f"/console/buses/{bus}/publish"
+    assert "publish" in console.page(f"/buses/{bus}")
+    for form in (
+        {"data": '{"n": 1}', "group": "g", "dedup": "d"},
+        {"data": '{"n": 2}', "source": "shop", "detail_type": "paid"},
+    ):
+        assert go(console.browser.post(path, **form)) == f"/buses/{bus}?done=event"
+    assert "The event was published." in read(console, f"/buses/{bus}?done=event")
+    with console.service.http() as http:
+        wait_until(lambda: len(http.get(f"/v1/buses/{bus}/events").json()["events"]) == 2)
+        raw, enveloped = http.get(f"/v1/buses/{bus}/events").json()["events"]
+    assert (raw["data"], raw["group_id"], raw["deduplication_id"]) == ({"n": 1}, "g", "d")
+    assert (enveloped["data"]["detail"], enveloped["source"], enveloped["detail_type"]) == ({"n": 2}, "shop", "paid")
+    for form, problem in (
+        ({"data": "{"}, "data"),
+        ({"data": ""}, "data"),
+        ({"data": "1", "source": "shop", "detail_type": "paid"}, "data"),
+        ({"data": "{}", "source": "aws.s3", "detail_type": "paid"}, "source"),
+        ({"data": "{}", "detail_type": "paid"}, "source"),
+        ({"data": "1", "group": "x" * 129}, "group"),
+        ({"data": "1", "dedup": "x" * 129}, "dedup"),
+    ):
+        refused = console.browser.post(path, **form)
+        assert (refused.status_code, f'id="problem-{problem}"' in refused.text) == (400, True), form

@@ -258,6 +258,13 @@ def test_a_bus_and_a_subscriber_are_created_changed_and_deleted(service: Service
     assert error_code(http.post("/v1/buses", json={"name": "made"})) == (409, "name_exists")
     changed = http.patch("/v1/buses/made", json={"description": "orders"}).json()
     assert (changed["description"], changed["retention_days"], changed["tags"]) == ("orders", 7, {"team": "shop"})
+    changed = http.patch("/v1/buses/made", json={"tags": {"team": "paid", "cost": "1"}}).json()
+    assert (changed["description"], changed["tags"]) == ("orders", {"team": "paid", "cost": "1"})
+    assert http.patch("/v1/buses/made", json={"tags": {"cost": "1"}}).json()["tags"] == {"cost": "1"}
+    for wrong in ({"aws:x": "1"}, {"": "1"}, {"k": "v" * 257}, {f"k{n}": "" for n in range(201)}):
+        assert error_code(http.patch("/v1/buses/made", json={"tags": wrong, "description": "x"}))[0] == 400
+    assert http.get("/v1/buses/made").json()["tags"] == {"cost": "1"}
+    assert http.get("/v1/buses/made").json()["description"] == "orders"
     http.post("/v1/queues", json={"name": "of-made"}).raise_for_status()
     subscriber = {
         "name": "s",
@@ -282,6 +289,9 @@ def test_a_bus_and_a_subscriber_are_created_changed_and_deleted(service: Service
     assert "FilterConfiguration" not in configuration
     assert configuration["Transformer"] == {"Type": "WITH_METADATA"}
     assert configuration["RetryPolicy"]["MaxRetryAttempts"] == 3
+    tagged = http.patch(path, json={"tags": {"team": "shop"}}).json()
+    assert (tagged["tags"], tagged["configuration"]) == ({"team": "shop"}, configuration)
+    assert http.patch(path, json={"tags": {}}).json()["tags"] == {}
     assert error_code(http.delete("/v1/buses/made")) == (409, "bus_in_use")
     assert http.delete(path).status_code == 204
     assert http.delete("/v1/buses/made").status_code == 204
@@ -382,9 +392,9 @@ def test_the_commands_create_and_delete(
     filters = '{"DATA": {"n": [1]}}'
     for command, text in (
         (["buses", "create", "typed", "--retention-days", "3"], "created typed"),
-        (["buses", "change", "typed", "--description", "d"], "changed typed"),
+        (["buses", "change", "typed", "--description", "d", "--tags", '{"team": "shop"}'], "changed typed"),
         (["subscribers", "create", "typed", "s", "q", "--fifo", "--stopped", "--filters", filters], "created s"),
-        (["subscribers", "change", "typed", "s", "--filters", "{}"], "changed s"),
+        (["subscribers", "change", "typed", "s", "--filters", "{}", "--tags", '{"team": "paid"}'], "changed s"),
         (["subscribers", "delete", "typed", "s", "--yes"], "deleted s"),
         (["buses", "delete", "typed", "--yes"], "deleted typed"),
     ):

@@ -120,7 +120,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("GET", "/buses?next={x}", None),
     ("POST", "/buses", {"name": "n", "description": "d", "tags": {"a": "b"}}),
     ("GET", "/buses/{b}", None),
-    ("PATCH", "/buses/{b}", {"description": "d"}),
+    ("PATCH", "/buses/{b}", {"description": "d", "tags": {"a": "b"}}),
     ("DELETE", "/buses/{b}", None),
     ("GET", "/buses/{b}/subscribers?next={x}", None),
     ("POST", "/buses/{b}/subscribers", {
@@ -129,6 +129,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
     }),
     ("GET", "/buses/{b}/subscribers/{s}", None),
     ("PATCH", "/buses/{b}/subscribers/{s}", {"filters": {"DATA": {"a": ["b"]}}, "configuration": {"Description": "d"}}),
+    ("PATCH", "/buses/{b}/subscribers/{s}", {"tags": {"a": "b"}}),
     ("DELETE", "/buses/{b}/subscribers/{none}", None),
     ("POST", "/buses/{b}/subscribers/{s}/pause", None),
     ("GET", "/event-sources/{s}/secret", None),

@@ -3,7 +3,7 @@
 The operations build AWS's requests, so that the limits, the defaults and the rights are those of AWS's API.
 """
 
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -17,10 +17,11 @@ from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import parse_timestamp, to_millisecond
 from penstock.effects import Operation
 from penstock.events import buses as aws_buses
+from penstock.events import resources as aws_resources
 from penstock.events import subscribers as aws_subscribers
 from penstock.events import types as aws
 from penstock.events.errors import as_events_error
-from penstock.events.stored import StoredBus, StoredResource
+from penstock.events.stored import MAX_TAGS, StoredBus, StoredResource, check_tags
 from penstock.management.rights import needs, show
 from penstock.postgres.statement import JsonObject
 
@@ -38,6 +39,7 @@ from .types import (
 )
 
 RequestT = TypeVar("RequestT", bound=msgspec.Struct)
+TagRequest: TypeAlias = aws.UntagResourceRequest | aws.TagResourceRequest
 _ACTIONS: Final = {action.name: action for action in ACTIONS if action.service == "events"}
 
 
@@ -64,17 +66,20 @@ def change_bus(name: str, patch: BusPatch, context: Context, version: str = "") 
     caller has read, or empty.
 
     Raises BusNotFound, InvalidParameterValue if another user has changed the bus since, and the errors of
-    UpdateEventBus.
+    UpdateEventBus, TagResource and UntagResource.
     """
     bus = yield from find_bus(name, context)
     yield from authorize_on("UpdateEventBus", bus.arn, context)
     _check_version(version, bus, "bus")
+    tag_requests = yield from _build_tag_requests(bus, patch.tags, context)
     members: JsonObject = {"EventBusArn": bus.arn}
     if patch.description is not msgspec.UNSET:
         members["Description"] = patch.description
     if patch.retention_days is not msgspec.UNSET:
         members["StorageConfiguration"] = {"RetentionPeriodInDays": patch.retention_days}
-    yield from aws_buses.update_event_bus(_decode(aws.UpdateEventBusRequest, members), context)
+    if len(members) > 1 or patch.tags is msgspec.UNSET:
+        yield from aws_buses.update_event_bus(_decode(aws.UpdateEventBusRequest, members), context)
+    yield from _change_tags(tag_requests, context)
     return (yield from show(describe_bus(name, context)))
 
 
@@ -118,19 +123,22 @@ def change_subscriber(
     the caller has read, or empty.
 
     Raises BusNotFound, SubscriberNotFound, InvalidParameterValue if another user has changed the subscriber since, and
-    the errors of UpdateSubscriber.
+    the errors of UpdateSubscriber, TagResource and UntagResource.
     """
     bus = yield from find_bus(name, context)
     found = yield from find_stored(bus, subscriber, context)
     yield from authorize_on("UpdateSubscriber", found.arn, context)
     _check_version(version, found, "subscriber")
+    tag_requests = yield from _build_tag_requests(found, patch.tags, context)
     members: JsonObject = {"SubscriberArn": found.arn}
     if patch.configuration is not msgspec.UNSET:
         role = found.configuration["InvokeConfiguration"].get("RoleArn") or _build_role(context)
         members |= _read_configuration(patch.configuration, role)
     if patch.filters is not msgspec.UNSET:
         members["FilterConfiguration"] = _build_filters(patch.filters) if patch.filters else {}
-    yield from aws_subscribers.update_subscriber(_decode(aws.UpdateSubscriberRequest, members), context)
+    if len(members) > 1 or patch.tags is msgspec.UNSET:
+        yield from aws_subscribers.update_subscriber(_decode(aws.UpdateSubscriberRequest, members), context)
+    yield from _change_tags(tag_requests, context)
     return (yield from show(describe_subscriber(name, subscriber, context)))
 
 
@@ -192,6 +200,34 @@ def _read_time(name: str, text: str) -> float:
 def _check_version(version: str, found: StoredBus | StoredResource, kind: str) -> None:
     if version not in ("", to_millisecond(found.updated_at)):
         raise errors.InvalidParameterValue(f"Another user has changed the {kind} in the meantime.")
+
+
+# --- tags ------------------------------------------------------------------------------------------------------------
+def _build_tag_requests(
+    found: StoredBus | StoredResource, tags: dict[str, str] | msgspec.UnsetType, context: Context
+) -> Operation[list[TagRequest]]:
+    """Returns AWS's requests that replace the tags of a bus or subscriber. Raises AccessDenied unless the caller can
+    send them, InvalidInputException, and InvalidParameterValue for more than 200 tags."""
+    if isinstance(tags, msgspec.UnsetType):
+        return []
+    if len(check_tags(tags)) > MAX_TAGS:
+        raise errors.InvalidParameterValue(f"tags: at most {MAX_TAGS}")
+    requests: list[TagRequest] = []
+    if removed := sorted(found.tags.keys() - tags.keys()):
+        requests.append(_decode(aws.UntagResourceRequest, {"ResourceArn": found.arn, "TagKeys": removed}))
+    if added := {key: value for key, value in tags.items() if found.tags.get(key) != value}:
+        requests.append(_decode(aws.TagResourceRequest, {"ResourceArn": found.arn, "Tags": added}))
+    for request in requests:
+        yield from _authorize(request, context)
+    return requests
+
+
+def _change_tags(requests: list[TagRequest], context: Context) -> Operation[None]:
+    for request in requests:
+        if isinstance(request, aws.UntagResourceRequest):
+            yield from aws_resources.untag_resource(request, context)
+        else:
+            yield from aws_resources.tag_resource(request, context)
 
 
 # --- requests --------------------------------------------------------------------------------------------------------

@@ -58,10 +58,12 @@ class NewBus(Struct, forbid_unknown_fields=True):
 
 
 class BusPatch(Struct, forbid_unknown_fields=True):
-    """Changes of an event bus. Absent members stay unchanged. An empty description removes it."""
+    """Changes of an event bus. Absent members stay unchanged. An empty description removes it. `tags` replaces all
+    tags."""
 
     description: str | UnsetType = msgspec.UNSET
     retention_days: int | UnsetType = msgspec.UNSET
+    tags: dict[str, str] | UnsetType = msgspec.UNSET
 
 
 class BusPage(Struct, omit_defaults=True):
@@ -91,11 +93,12 @@ class NewSubscriber(Struct, forbid_unknown_fields=True, rename={"start": "from",
 
 
 class SubscriberPatch(Struct, forbid_unknown_fields=True):
-    """Changes of a subscriber. Absent members stay unchanged. `filters` replaces all filters, and each member of
-    `configuration` a whole block of UpdateSubscriber, such as `RetryPolicy`."""
+    """Changes of a subscriber. Absent members stay unchanged. `filters` replaces all filters, `tags` all tags, and
+    each member of `configuration` a whole block of UpdateSubscriber, such as `RetryPolicy`."""
 
     filters: Filters | UnsetType = msgspec.UNSET
     configuration: JsonObject | UnsetType = msgspec.UNSET
+    tags: dict[str, str] | UnsetType = msgspec.UNSET
 
 
 class SubscriberFailure(Struct):

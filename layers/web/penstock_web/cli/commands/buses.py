@@ -35,6 +35,7 @@ Filters = Annotated[
 Configuration = Annotated[
     Text, typer.Option(metavar="JSON", help="other members of CreateSubscriber, such as '{\"RetryPolicy\": {…}}'")
 ]
+Tags = Annotated[Text, typer.Option(metavar="JSON", help='all tags, such as \'{"team": "orders"}\'')]
 COLUMNS = ("name", "retention_days", "events", "bytes", "published_per_second", "delivered_per_second", "subscribers")
 SUBSCRIBER_COLUMNS = ("name", "state", "type", "lag_events", "lag_seconds", "retries", "delivered", "failed", "target")
 EVENT_COLUMNS = ("published_at", "id", "group_id", "source", "detail_type", "data")
@@ -57,24 +58,26 @@ def create_bus(
     bus: Bus,
     retention_days: Days = None,
     description: Description = None,
+    tags: Tags = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
     """Creates a bus, which keeps events for a day unless --retention-days is set."""
-    body = {"name": bus, **_given(retention_days=retention_days, description=description)}
+    body = {"name": bus, **_given(retention_days=retention_days, description=description, tags=tags)}
     say(RestClient(endpoint).call("POST", "/buses", body), json, f"created {bus}")
 
 
-@buses.command("change", help="change the retention or the description of an event bus")
+@buses.command("change", help="change the retention, the description or the tags of an event bus")
 def change_bus(
     bus: Bus,
     retention_days: Days = None,
     description: Description = None,
+    tags: Tags = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Changes the given options. A shorter retention removes older events."""
-    body = _given(retention_days=retention_days, description=description)
+    """Changes the given options. A shorter retention removes older events. --tags replaces all tags."""
+    body = _given(retention_days=retention_days, description=description, tags=tags)
     say(RestClient(endpoint).call("PATCH", _path(bus), body), json, f"changed {bus}")
 
 
@@ -184,27 +187,29 @@ def create_subscriber(  # noqa: PLR0913, PLR0917 - each is an option
     stopped: Annotated[bool, typer.Option("--stopped", help="create the subscriber stopped")] = False,
     filters: Filters = None,
     configuration: Configuration = None,
+    tags: Tags = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
     """Creates a subscriber. Without --from, it receives the events that follow."""
-    given = {"from": from_, "to": to, "filters": filters, "configuration": configuration}
+    given = {"from": from_, "to": to, "filters": filters, "configuration": configuration, "tags": tags}
     body: Document = {"name": subscriber, "target": target, "stopped": stopped, **_given(**given)}
     body["type"] = "FIFO" if fifo else "UNORDERED"
     say(RestClient(endpoint).call("POST", _path(bus, "/subscribers"), body), json, f"created {subscriber}")
 
 
-@subscribers.command("change", help="change the filters or the configuration of a subscriber")
+@subscribers.command("change", help="change the filters, the configuration or the tags of a subscriber")
 def change_subscriber(
     bus: Bus,
     subscriber: Subscriber,
     filters: Filters = None,
     configuration: Configuration = None,
+    tags: Tags = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Changes the given options. --filters replaces all filters, and '{}' removes them."""
-    body = _given(filters=filters, configuration=configuration)
+    """Changes the given options. --filters replaces all filters, --tags all tags, and '{}' removes them."""
+    body = _given(filters=filters, configuration=configuration, tags=tags)
     say(RestClient(endpoint).call("PATCH", _path_of(bus, subscriber), body), json, f"changed {subscriber}")
 
 
@@ -277,8 +282,8 @@ def _path_of(bus: str, subscriber: str, rest: str = "") -> str:
 
 
 def _given(**options: object) -> Document:
-    """Returns the options that the user has set. The options `filters` and `configuration` are JSON objects."""
-    objects = {"filters", "configuration"}
+    """Returns the options that the user has set. The options `filters`, `configuration` and `tags` are JSON objects."""
+    objects = {"filters", "configuration", "tags"}
     return {
         name: json_object(str(value), f"--{name}") if name in objects else value
         for name, value in options.items()

@@ -1,7 +1,10 @@
 """Converts values of event buses for pages and forms: times, targets and fields that several screens share."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
+
+from msgspec import UNSET, UnsetType
 
 from penstock.aws.api_destination_arn import find_destination_name, is_api_destination_arn
 from penstock.aws.arn import parse_queue_arn
@@ -11,7 +14,7 @@ from penstock.aws.universal_target import is_universal
 from penstock.context import Context
 from penstock.documents.times import parse_timestamp
 from penstock.errors import InvalidParameterValue
-from penstock_web.console.forms import Form
+from penstock_web.console.forms import Form, find_json_fault
 from penstock_web.console.rendering import segment
 
 COLORS: Final = {"running": "good", "stopped": "warn", "revoked": "bad", "unsupported": "bad"}
@@ -66,3 +69,23 @@ def read_number(form: Form, name: str) -> int | None:
     if text and not (text.isascii() and text.isdigit() and len(text) <= 6):
         raise InvalidParameterValue(f"'{name}': a whole number.")
     return int(text) if text else None
+
+
+def check_json(field: str, text: str) -> bool:
+    """Returns True. Raises InvalidParameterValue with the place of a fault."""
+    fault = find_json_fault(text)
+    if fault is not None:
+        raise InvalidParameterValue(f"{field}: {fault.text}\n line: {fault.line}, column: {fault.column}")
+    return True
+
+
+def fill_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    """Returns the fields of stored tags. Returns no fields for tags that lines of text cannot show."""
+    text = "\n".join(f"{key}={value}" for key, value in tags.items())
+    fields = {"tags": text, "tags_before": text}
+    return fields if Form.filled(fields).get_tags() == tags else {}
+
+
+def read_changed_tags(form: Form) -> dict[str, str] | UnsetType:
+    """Returns the tags of a form if the user has changed them."""
+    return UNSET if form.get_text("tags") == form.get_text("tags_before") else form.get_tags()

@@ -12,9 +12,9 @@ from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import InvalidParameterValue
 from penstock.management.buses.types import Filters, NewSubscriber, SubscriberDescription, SubscriberPatch
 from penstock.postgres.statement import JsonObject
-from penstock_web.console.forms import Form, find_json_fault
+from penstock_web.console.forms import Form
 
-from .fields import read_number, read_utc
+from .fields import check_json, read_changed_tags, read_number, read_utc
 
 SCOPES: Final = {"filter": "DATA", "filter_metadata": "METADATA", "filter_system": "SYSTEM_METADATA"}
 """The scopes of filters by the form's fields."""
@@ -53,22 +53,14 @@ def read_new(form: Form, context: Context) -> NewSubscriber:
 def read_patch(form: Form, context: Context) -> SubscriberPatch:
     """Returns the changes of a form, which replace all blocks that the form has. Raises InvalidParameterValue and
     QueueDoesNotExist."""
-    return SubscriberPatch(filters=_read_filters(form), configuration=_read_blocks(form, context))
+    return SubscriberPatch(_read_filters(form), _read_blocks(form, context), read_changed_tags(form))
 
 
 def _read_filters(form: Form) -> Filters:
     found = {
-        scope: text for field, scope in SCOPES.items() if (text := form.get_text(field)) and _check_json(field, text)
+        scope: text for field, scope in SCOPES.items() if (text := form.get_text(field)) and check_json(field, text)
     }
     return msgspec.convert({scope: msgspec.Raw(text.encode()) for scope, text in found.items()}, Filters)
-
-
-def _check_json(field: str, text: str) -> bool:
-    """Returns True. Raises InvalidParameterValue with the place of a fault."""
-    fault = find_json_fault(text)
-    if fault is not None:
-        raise InvalidParameterValue(f"{field}: {fault.text}\n line: {fault.line}, column: {fault.column}")
-    return True
 
 
 def _read_blocks(form: Form, context: Context) -> JsonObject:
@@ -98,7 +90,7 @@ def _read_parameters(form: Form) -> JsonObject:
     text = form.get_text("parameters")
     if not text:
         return {}
-    _check_json("parameters", text)
+    check_json("parameters", text)
     found = msgspec.json.decode(text)
     if not isinstance(found, dict):
         raise InvalidParameterValue('parameters: a JSON object, such as {"SqsParameters": {"MessageGroupId": "a"}}')

@@ -1,5 +1,5 @@
 """Shows, creates, changes and deletes event buses and their subscribers. Stops, resumes and replays subscribers. Shows
-stored events without an effect on subscribers."""
+stored events without an effect on subscribers, and publishes events."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -19,6 +19,7 @@ from penstock.management.buses.types import (
     BusPatch,
     EventPage,
     NewBus,
+    NewBusEvent,
     Replay,
     StoredEvent,
     SubscriberDescription,
@@ -26,7 +27,17 @@ from penstock.management.buses.types import (
 )
 from penstock.management.rights import SIGNED_IN, right_of
 from penstock.management.verdicts import LEVELS
-from penstock_web.console.buses.fields import COLORS, Target, describe_target, parse_moment, read_number, read_utc
+from penstock_web.console.buses.fields import (
+    COLORS,
+    Target,
+    check_json,
+    describe_target,
+    fill_tags,
+    parse_moment,
+    read_changed_tags,
+    read_number,
+    read_utc,
+)
 from penstock_web.console.buses.subscriber_form import WORDS as SUBSCRIBER_WORDS
 from penstock_web.console.buses.subscriber_form import fill, fill_filters, read_new, read_patch
 from penstock_web.console.forms import FieldProblem, Form
@@ -43,12 +54,16 @@ MAX_PREVIEW_LENGTH: Final = 240
 MAX_FILTER_LENGTH: Final = 4_096
 BUS: Final = right_of(bindings.describe_bus, operations.list_subscribers)
 EDIT: Final = right_of(operations.describe_bus, changes.change_bus)
-ACTS: Final = ("UpdateEventBus", "DeleteEventBus", "CreateSubscriber")
+ACTS: Final = ("UpdateEventBus", "DeleteEventBus", "CreateSubscriber", "PutEvents", "PutRawEvents")
 WORDS: Final = {
     "'name'": "name", "already exists": "name", "'description'": "description",
-    "etention": "days", "The keys of tags": "tags", "'tags": "tags",
+    "etention": "days", "tags:": "tags", "The keys of tags": "tags", "'tags": "tags",
 }  # fmt: skip
 """The form's fields by the words of errors."""
+EVENT_WORDS: Final = {
+    "data:": "data", "Data of": "data", "Detail must": "data", "entries have": "data", "Source must": "source",
+    "source": "source", "detail_type": "detail_type", "group_id": "group", "deduplication_id": "dedup",
+}  # fmt: skip
 FILTERS: Final = ("from", "to", "group", "source", "detail_type", "pattern")
 EDIT_SUBSCRIBER: Final = right_of(operations.describe_subscriber, changes.change_subscriber)
 POSITIONS: Final = {"": False, "last_processed": False, "latest": True}
@@ -184,17 +199,20 @@ async def change_bus_form(bus: str, page: CurrentPage) -> Response:
     await page.run(operations.authorize_on("UpdateEventBus", shown.arn, page.context))
     values = {
         "description": shown.description or "", "days": str(shown.retention_days), "version": shown.updated_at,
+        **fill_tags(shown.tags),
     }  # fmt: skip
     return _show_form(shown, page, Form.filled(values), ACCEPTED)
 
 
 @act("/console/buses/{bus}/change", right=right_of(changes.change_bus))
 async def change_bus_by_form(bus: str, page: CurrentPage) -> Response:
-    """Changes the description and the retention of a bus."""
+    """Changes the description, the retention and the tags of a bus."""
     form = page.form
     try:
         days = read_number(form, "days")
-        patch = BusPatch(form.get("description").strip(), msgspec.UNSET if days is None else days)
+        patch = BusPatch(
+            form.get("description").strip(), msgspec.UNSET if days is None else days, read_changed_tags(form)
+        )
         await page.act(changes.change_bus(bus, patch, page.context, form.get("version")))
     except AwsError as error:
         try:
@@ -268,6 +286,48 @@ def _find_content(event: StoredEvent, data: bytes) -> bytes:
     return bytes(_enveloped.decode(data).detail)
 
 
+@screen("/console/buses/{bus}/publish", right=right_of(events.publish))
+async def publish_event_form(bus: str, page: CurrentPage) -> Response:
+    """Shows the form of an event."""
+    await page.run(operations.find_bus(bus, page.context))
+    return _show_publication(bus, page, Form(), ACCEPTED)
+
+
+@act("/console/buses/{bus}/publish", right=right_of(events.publish))
+async def publish_event(bus: str, page: CurrentPage) -> Response:
+    """Publishes an event."""
+    try:
+        await page.act(events.publish(bus, events.read_events(_build_event(page.form)), page.context))
+    except AwsError as error:
+        return _show_publication(bus, page, page.form, explain_refusal(error, page.form, EVENT_WORDS))
+    return redirect(f"/console/buses/{segment(bus)}?done=event")
+
+
+def _build_event(form: Form) -> bytes:
+    """Returns the document of an event. Raises InvalidParameterValue for data that is not JSON."""
+    text = form.get_text("data")
+    check_json("data", text)
+    data = msgspec.Raw(text.encode())
+    new = NewBusEvent(
+        source=form.get("source").strip() or None,
+        detail_type=form.get("detail_type").strip() or None,
+        group_id=form.get("group").strip() or None,
+        deduplication_id=form.get("dedup").strip() or None,
+    )
+    if new.source is None and new.detail_type is None:
+        new.data = data
+    else:
+        new.detail = data
+    return msgspec.json.encode(new)
+
+
+def _show_publication(bus: str, page: Page, form: Form, refusal: Refusal) -> Response:
+    return show_page(
+        page, "bus_publish.html", refusal.status, title=f"Publish on {bus}", name=bus, form=form,
+        problems=refusal.problems,
+    )  # fmt: skip
+
+
 # --- subscribers -----------------------------------------------------------------------------------------------------
 @screen("/console/buses/{bus}/subscribe", right=right_of(changes.create_subscriber))
 async def new_subscriber(bus: str, page: CurrentPage) -> Response:
@@ -327,13 +387,13 @@ async def change_subscriber_form(bus: str, subscriber: str, page: CurrentPage) -
     shown = await page.run(operations.describe_subscriber(bus, subscriber, page.context))
     await page.run(operations.authorize_on("UpdateSubscriber", shown.arn, page.context))
     return await _show_subscriber_form(
-        bus, shown, page, Form.filled({**fill(shown), "version": shown.updated_at}), ACCEPTED
+        bus, shown, page, Form.filled({**fill(shown), **fill_tags(shown.tags), "version": shown.updated_at}), ACCEPTED
     )
 
 
 @act("/console/buses/{bus}/subscribers/{subscriber}/change", right=right_of(changes.change_subscriber))
 async def change_subscriber_by_form(bus: str, subscriber: str, page: CurrentPage) -> Response:
-    """Changes the filters and the configuration of a subscriber."""
+    """Changes the filters, the configuration and the tags of a subscriber."""
     form = page.form
     try:
         patch = read_patch(form, page.context)
