@@ -1914,8 +1914,10 @@ create table queue.topic_replay (
     ends_at timestamptz,                -- null: the replay ends when it has caught up with the publications
     status text not null default 'Pending' check (status in ('Pending', 'In progress', 'Completed', 'Failed')),
     page bigint not null,               -- the last page that has been delivered
-    due_at timestamptz not null default clock_timestamp()
+    due_at timestamptz not null default clock_timestamp(),
+    resumes_at timestamptz              -- as in event_cursor
 ) with (fillfactor = 50);
+create index topic_replay_resumes_at on queue.topic_replay (resumes_at) where resumes_at is not null;
 create index topic_replay_due on queue.topic_replay (archive_id, due_at) where status in ('Pending', 'In progress');
 
 

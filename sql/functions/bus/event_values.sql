@@ -101,13 +101,15 @@ begin
         case when p_pause_ms > 0 then clock_timestamp() + p_pause_ms * interval '1 millisecond' end);
 end $$;
 
--- queue.read_replay_pause: returns when the replays of all buses continue, or null if they do not pause. While live
--- events arrive, a worker pauses them after each of its slices. A pause is at most a second.
+-- queue.read_replay_pause: returns when the replays of all buses and archives continue, or null if they do not pause.
+-- While live events arrive, a worker pauses them after each of its slices. A pause is at most a second.
 create or replace function queue.read_replay_pause(p_now timestamptz) returns timestamptz
 language sql stable
-return (
+return greatest((
     select c.resumes_at from queue.event_cursor c
-    where c.resumes_at > p_now and c.resumes_at <= p_now + interval '1 second' order by c.resumes_at desc limit 1);
+    where c.resumes_at > p_now and c.resumes_at <= p_now + interval '1 second' order by c.resumes_at desc limit 1), (
+    select r.resumes_at from queue.topic_replay r
+    where r.resumes_at > p_now and r.resumes_at <= p_now + interval '1 second' order by r.resumes_at desc limit 1));
 
 -- queue.find_event_page_before: returns the last page of a bus that has no event of p_at or later, or p_last if the bus
 -- has no later page.

@@ -1,8 +1,8 @@
 -- queue.next_event_work: returns buses that have live events or retries to deliver, buses that have replays, and
 -- archives of topics that have replays, at most p_limit each.
 --   `wait_ms` is the milliseconds until the next retry, or a second if an open transaction can have published events.
---   `live` says whether a bus with live subscribers has received events in the last second. `replays` is then empty
---     while replays pause, and `pause_ms` is the milliseconds until they continue.
+--   `live` says whether a bus with live subscribers has received events in the last second. `replays` and `archives`
+--     are empty while replays pause, and `pause_ms` is the milliseconds until they continue.
 -- `batches` is true if an event for a target outside the database is due, and one of p_carriers can
 -- send it (claim_event_batches). An event for an API destination is due at the next turn of the destination. `has_bus`
 -- is false if the installation has no bus and no archive. If no bus and no archive has work, registers the process
@@ -44,7 +44,9 @@ begin
             where s.bus_id = b.bus_id and not s.follows and s.state = 'RUNNING' and s.deliverable and not s.revoked
             limit 1)
         order by random() limit p_limit);
-    if replays <> '{}' then
+    archives := array(
+        select distinct r.archive_id from queue.topic_replay r where queue.is_replay_due(r) limit p_limit);
+    if replays <> '{}' or archives <> '{}' then
         live := exists (
             select from queue.event_bus b
             cross join lateral (
@@ -54,7 +56,10 @@ begin
                 where s.bus_id = b.bus_id and s.follows and s.state = 'RUNNING' and s.deliverable and not s.revoked
                 limit 1));
         pause_ms := ceil(extract(epoch from queue.read_replay_pause(v_now) - v_now) * 1000);
-        replays := case when pause_ms is null then replays else '{}' end;
+        if pause_ms is not null then
+            replays := '{}';
+            archives := '{}';
+        end if;
     end if;
     live := coalesce(live, false);
     buses := buses || array(
@@ -65,8 +70,6 @@ begin
                 and not s.revoked
             where r.bus_id = b.bus_id and r.carrier is null and r.due_at <= v_now limit 1)
         limit p_limit);
-    archives := array(
-        select distinct r.archive_id from queue.topic_replay r where queue.is_replay_due(r) limit p_limit);
     v_due := least(v_due, (
         select min(case when r.due_at > v_now then r.due_at else r.ends_at end) from queue.topic_replay r
         where r.status in ('Pending', 'In progress') and not queue.is_replay_due(r)));

@@ -16,7 +16,8 @@ return p_replay.status in ('Pending', 'In progress') and p_replay.due_at <= (sel
         select p.page from queue.event_page p where p.bus_id = p_replay.archive_id order by p.page desc limit 1));
 
 -- queue.claim_replay: locks the subscription whose replay from an archive has waited for the longest, until the end of
--- the transaction. Returns no row if no replay is due, or if other workers deliver the due ones.
+-- the transaction. Returns no row if no replay is due, if other workers deliver the due ones, or if replays pause
+-- (read_replay_pause).
 --   `starts_at` is not before the time of the oldest message that the archive retains.
 --   `last_page` is null if more than one page is left. Otherwise the function has stopped publications of the topic and
 --     given places to all committed messages, and no later page has a message of the replay.
@@ -35,6 +36,7 @@ begin
     from queue.topic_replay r join queue.subscription s on s.subscription_id = r.subscription_id
     where r.archive_id = p_archive_id and r.status in ('Pending', 'In progress')
         and r.due_at <= (select clock_timestamp()) and queue.is_replay_due(r)
+        and queue.read_replay_pause((select clock_timestamp())) is null
     order by r.due_at limit 1 for no key update of s skip locked;
     -- Another worker can have moved the replay before this transaction received the lock.
     select * into v_replay from queue.topic_replay r where r.subscription_id = v_id;
@@ -64,8 +66,9 @@ end $$;
 -- queue has refused. The caller has claimed the replay.
 --   `p_publications` has the format of publish_messages.
 --   `p_completes` ends the replay. Without an EndingPoint, the subscription then receives publications.
+--   `p_yields` pauses all replays for as long as the transaction has lasted.
 create or replace function queue.deliver_replayed(
-    p_subscription_id uuid, p_page bigint, p_completes boolean, p_publications jsonb[])
+    p_subscription_id uuid, p_page bigint, p_completes boolean, p_publications jsonb[], p_yields boolean)
 returns table (accepted int, refused int)
 language plpgsql as $$
 declare
@@ -94,7 +97,9 @@ begin
     end if;
     update queue.topic_replay r
     set page = p_page, due_at = clock_timestamp(),
-        status = case when p_completes then 'Completed' else 'In progress' end
+        status = case when p_completes then 'Completed' else 'In progress' end,
+        resumes_at = case when p_yields
+            then clock_timestamp() + least(clock_timestamp() - transaction_timestamp(), interval '1 second') end
     where r.subscription_id = p_subscription_id;
     if p_completes then
         update queue.subscription s set archive_id = null

@@ -2,8 +2,9 @@
 
 A step is one transaction, which reads pages of the archive, sends their messages to the subscribed queue, and moves the
 replay. Each message therefore arrives exactly once for each replay, also after a crash. A step sends about 1,000
-messages, so that the worker continues with events of buses. Source: "Amazon SNS message replay for FIFO topic
-subscribers" (https://docs.aws.amazon.com/sns/latest/dg/message-archiving-and-replay-subscriber.html).
+messages, or one page while live events of buses arrive, so that the worker continues with events of buses. Source:
+"Amazon SNS message replay for FIFO topic subscribers"
+(https://docs.aws.amazon.com/sns/latest/dg/message-archiving-and-replay-subscriber.html).
 """
 
 from collections import Counter
@@ -67,14 +68,15 @@ class ReplayStep:
         self._environment = environment
         self._counts = counts
 
-    def deliver(self, archive_id: int) -> bool:
-        """Delivers the next pages of the replay that has waited for the longest. Returns whether a replay moved."""
+    def deliver(self, archive_id: int, *, yields: bool = False) -> bool:
+        """Delivers the next pages of the replay that has waited for the longest. Returns whether a replay moved. With
+        `yields`, delivers only a page, and then all replays pause."""
         claimed: list[ReplayRow] = []
         try:
             with self._connection.transaction():
                 claimed += self._calls.call(CLAIM_REPLAY, [archive_id])
                 for replay in claimed:
-                    self._replay(archive_id, replay)
+                    self._replay(archive_id, replay, yields)
         except psycopg.Error:
             if self._connection.broken or not claimed:
                 raise
@@ -84,23 +86,23 @@ class ReplayStep:
             return False
         return bool(claimed)
 
-    def _replay(self, archive_id: int, replay: ReplayRow) -> None:
+    def _replay(self, archive_id: int, replay: ReplayRow, yields: bool) -> None:
         page = replay.page
         if replay.last_page is None:
-            read = self._read(archive_id, page, replay)
-            self._send(replay, read, completes=False)
+            read = self._read(archive_id, page, replay, 1 if yields else PAGE_EVENTS)
+            self._send(replay, read, yields, completes=False)
             return
         for _ in range(LAST_READS):
             if page >= replay.last_page:
                 break
-            read = self._read(archive_id, page, replay)
-            self._send(replay, read, completes=False)
+            read = self._read(archive_id, page, replay, PAGE_EVENTS)
+            self._send(replay, read, yields, completes=False)
             page = read.page
         if page >= replay.last_page:
-            self._send(replay, Read(page, []), completes=True)
+            self._send(replay, Read(page, []), yields, completes=True)
 
-    def _read(self, archive_id: int, after: int, replay: ReplayRow) -> Read:
-        rows = self._calls.call(READ_EVENT_PAGES, [archive_id, after, PAGE_EVENTS, PAGE_BYTES])
+    def _read(self, archive_id: int, after: int, replay: ReplayRow, events: int) -> Read:
+        rows = self._calls.call(READ_EVENT_PAGES, [archive_id, after, events, PAGE_BYTES])
         if not rows:  # the maintenance has removed the pages
             return Read(max(after, replay.last_page or after), [])
         ends_at = replay.ends_at
@@ -119,8 +121,8 @@ class ReplayStep:
         self._counts["unjudged"] += not is_judged
         return _json.encode(publication)
 
-    def _send(self, replay: ReplayRow, read: Read, *, completes: bool) -> None:
-        arguments = [replay.subscription_id, read.page, completes, read.publications]
+    def _send(self, replay: ReplayRow, read: Read, yields: bool, *, completes: bool) -> None:
+        arguments = [replay.subscription_id, read.page, completes, read.publications, yields]
         (row,) = self._calls.call(DELIVER_REPLAYED, arguments)
         self._counts["delivered"] += row.accepted - row.refused
         self._counts["failed"] += row.refused

@@ -1,8 +1,8 @@
 """Gives the events of buses their order, and delivers them to subscribers.
 
     sequence_events ──► for each bus with live events: a step in one transaction (`penstock.events.delivery.step`)
-                    ├─► a step of one replay of a bus, which is shorter while live events arrive
-                    ├─► for each archive of a topic with replays: a step of one replay (`penstock.sns.replays`)
+                    ├─► a step of one replay of a bus, or of an archive of a topic (`penstock.sns.replays`), which is
+                    │   shorter while live events arrive
                     └─► batches for targets outside the database: lease, send, settle (`….delivery.sending`)
 
 Any number of workers can run: one sequences, and one delivers a bus, because each takes an advisory lock without
@@ -10,6 +10,8 @@ waiting. If a worker dies, the server rolls back its step, and another worker de
 """
 
 from collections import Counter
+from functools import partial
+from random import shuffle
 from threading import Event
 from time import monotonic
 from typing import Final
@@ -26,7 +28,7 @@ from penstock.events.delivery.tokens import Tokens
 from penstock.observing.observer import NO_OBSERVER, Observer
 from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statement import Row
-from penstock.postgres.statements.event_delivery import NEXT_EVENT_WORK, SEQUENCE_EVENTS
+from penstock.postgres.statements.event_delivery import NEXT_EVENT_WORK, SEQUENCE_EVENTS, EventWorkRow
 from penstock.settings import Settings
 from penstock.sns.replays import ReplayStep
 
@@ -99,9 +101,7 @@ class EventDeliverer:
                 for bus_id in work.buses:
                     moved |= step.deliver(bus_id)
                     moved |= step.retry(bus_id) > 0
-                moved |= any(step.replay(bus_id, yields=work.live) for bus_id in work.replays)
-                for archive_id in work.archives:
-                    moved |= replays.deliver(archive_id)
+                moved |= replay_next(step, replays, work)
                 moved |= sending.exchange(step, claims=work.batches and not is_over)
                 self._outcomes.store(calls)
                 if moved or sequenced.events:
@@ -134,6 +134,14 @@ class EventDeliverer:
         if self._environment is None or self._environment.settings is not settings:
             self._environment = build_worker_environment(settings)
         return self._environment
+
+
+def replay_next(step: EventStep, replays: ReplayStep, work: EventWorkRow) -> bool:
+    """Makes a step of one replay. Buses and archives take turns. Returns whether a replay moved."""
+    steps = [partial(step.replay, bus_id) for bus_id in work.replays]
+    steps += [partial(replays.deliver, archive_id) for archive_id in work.archives]
+    shuffle(steps)
+    return any(deliver(yields=work.live) for deliver in steps)
 
 
 _deliverer = EventDeliverer()

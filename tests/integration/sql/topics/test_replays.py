@@ -5,7 +5,7 @@ Source: "Amazon SNS message replay for FIFO topic subscribers"
 """
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
@@ -26,7 +26,7 @@ from penstock.sns.publishing.publications import build_publisher_context
 from penstock.sns.publishing.publish import publish
 from penstock.workers.events import EventDeliverer
 from tests.integration.sql.conftest import Connect
-from tests.support.events import ACCOUNT, REGION, SETTINGS, run
+from tests.support.events import ACCOUNT, REGION, SETTINGS, run, sequence
 from tests.support.sql.calls import Connection, create, value
 from tests.support.wait import wait_until
 
@@ -133,6 +133,32 @@ def test_a_step_that_fails_is_repeated_as_a_whole(db: Connection, monkeypatch: p
     run(db, delivered=3)
     run(db)
     assert read(db, first) == {"g": ["a", "b", "c"]}
+
+
+def test_a_replay_that_yields_delivers_a_page_and_pauses_all_replays(db: Connection) -> None:
+    queue = create(db, "late.fifo", FifoQueue="true")
+    for text in "ab":
+        send(db, text)
+        sequence(db)
+    subscribe(db, queue, ReplayPolicy=START)
+    archive = value(db, "select archive_id from queue.topic_replay")
+    step = replays.ReplayStep(db, build_worker_environment(SETTINGS), Counter())
+    assert step.deliver(archive, yields=True)
+    assert read(db, queue) == {"g": ["a"]}
+    pause = "select queue.read_replay_pause(r.resumes_at - interval '1 ms') = r.resumes_at from queue.topic_replay r"
+    assert value(db, pause) is True
+    work = "select array[cardinality(archives), pause_ms] from queue.next_event_work(null, 20, '{}')"
+    with db.transaction(force_rollback=True):
+        db.execute(
+            "create or replace function queue.read_replay_pause(p_now timestamptz) returns timestamptz "
+            "language sql stable return p_now + interval '9 milliseconds'"
+        )
+        assert value(db, work) == [0, 9]
+        assert step.deliver(archive) is False
+    db.execute("update queue.topic_replay set resumes_at = null")
+    assert value(db, work) == [1, None]
+    run(db, delivered=1)
+    assert read(db, queue) == {"g": ["a", "b"]}
 
 
 def test_a_replay_can_be_replaced_and_ended(db: Connection) -> None:

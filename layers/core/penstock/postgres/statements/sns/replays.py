@@ -29,7 +29,7 @@ class ReplayedRow(NamedTuple):
     refused: int
 
 
-DELIVER_REPLAYED = Statement("queue.deliver_replayed", ("uuid", "int8", "bool", "jsonb[]"), ReplayedRow)
+DELIVER_REPLAYED = Statement("queue.deliver_replayed", ("uuid", "int8", "bool", "jsonb[]", "bool"), ReplayedRow)
 
 
 class DelayedReplayRow(NamedTuple):
