@@ -1660,6 +1660,7 @@ create table queue.event_bus (
     updated_at timestamptz not null default clock_timestamp(),
     -- The topic whose archive this is. An archive has the topic's ARN, and a name that no other bus can have.
     topic_id int unique references queue.topic on delete cascade,
+    subscribers_version uuid not null default gen_random_uuid(),    -- queue.note_event_subscribers
     unique (account_id, region, name)
 );
 
@@ -1859,6 +1860,7 @@ create table queue.event_cursor (
     resumes_at timestamptz,             -- all replays pause until this time, because live events arrive; null: no pause
     primary key (bus_id, subscriber_id, version)
 );
+create index event_cursor_page on queue.event_cursor (bus_id, page) where subscriber_id <> 0;
 create index event_cursor_resumes_at on queue.event_cursor (resumes_at) where resumes_at is not null;
 
 -- Events that a target has refused. They are delivered again, or go to the failure queue. An event of a FIFO subscriber

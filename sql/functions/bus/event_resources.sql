@@ -56,6 +56,7 @@ begin
     where split_part(r.bus_arn, ':', 5) = p_account_id;
     if not v_revoked then
         update queue.event_subscriber s set revoked = true, updated_at = clock_timestamp() where s.arn = p_arn;
+        perform queue.note_event_subscribers(s.bus_id) from queue.event_subscriber s where s.arn = p_arn;
         update queue.event_source s set revoked = true, updated_at = clock_timestamp() where s.arn = p_arn;
     end if;
     return query select coalesce(not v_revoked, false), case when v_revoked is null then 'ResourceNotFound' end;

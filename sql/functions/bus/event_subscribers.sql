@@ -5,6 +5,12 @@ create or replace function queue.read_event_subscriber(p_arn text)
 returns table (subscriber jsonb)
 language sql stable as $$ select to_jsonb(s) from queue.event_subscriber s where s.arn = p_arn $$;
 
+-- queue.note_event_subscribers: notes a change of the subscribers that follow a bus's cursor or of their configuration.
+-- Workers then read them again (claim_event_subscribers). A version is random, because a number could be used again
+-- after a rollback.
+create or replace function queue.note_event_subscribers(p_bus_id bigint) returns void
+language sql as $$ update queue.event_bus b set subscribers_version = gen_random_uuid() where b.bus_id = p_bus_id $$;
+
 -- queue.update_event_subscriber: replaces the state, if it is not null, and the members of the configuration that
 -- p_changes has. A member that is null in p_changes is removed. Returns the subscriber as JSON by column.
 --   `p_resume` is the position of a stopped subscriber that runs again: LATEST skips the events that it has missed. For
@@ -45,6 +51,7 @@ begin
         updated_at = clock_timestamp()
     where s.subscriber_id = v_found.subscriber_id
     returning * into v_found;
+    perform queue.note_event_subscribers(v_found.bus_id);
     if p_state = 'RUNNING' then
         perform queue.wake_event_delivery();
     end if;
@@ -63,6 +70,7 @@ begin
     perform pg_advisory_xact_lock(queue.event_delivery_key(s.bus_id)) from queue.event_subscriber s where s.arn = p_arn;
     delete from queue.event_subscriber s where s.arn = p_arn returning s.bus_id, s.subscriber_id into v_found;
     delete from queue.event_cursor c where c.bus_id = v_found.bus_id and c.subscriber_id = v_found.subscriber_id;
+    perform queue.note_event_subscribers(v_found.bus_id);
     return query select v_found.subscriber_id is not null;
 end $$;
 

@@ -1,15 +1,17 @@
 -- queue.claim_event_subscribers: locks the delivery of a bus until the end of the transaction, and returns the
 -- subscribers that have events to receive. Returns no row if another worker delivers this bus.
---   `page` is the last page that the subscriber has received.
+-- Without p_replays, the first row has no subscriber: its `page` is the bus's cursor, and its `version` changes with
+-- the subscribers that follow the cursor. If `version` is not p_version, a row for each of them follows. In both cases,
+-- a row with `blocked` follows for each FIFO subscriber of which an event waits: the groups of these events.
+-- With p_replays, returns of the other subscribers the one that has waited for the longest, so that replays take turns,
+-- unless the replays pause (read_replay_pause). Its `page` is the last page that it has received.
 --   `revision` changes with the subscriber's configuration.
---   `blocked` has the groups of a FIFO subscriber of which an event waits.
--- Returns all subscribers that follow the bus's cursor. With p_replays, returns of the others the one that has waited
--- for the longest, so that replays take turns, unless the replays pause (read_replay_pause). A subscriber of which
--- 10,000 events wait receives no more events for now, if it keeps an order or its target is outside the database.
+-- A subscriber of which 10,000 events wait receives no more events for now, if it keeps an order or its target is
+-- outside the database.
 -- This file also contains list_blocked_groups.
-create or replace function queue.claim_event_subscribers(p_bus_id bigint, p_replays boolean)
-returns table (subscriber_id bigint, revision timestamptz, page bigint, first_page bigint, follows boolean,
-    blocked text[])
+create or replace function queue.claim_event_subscribers(
+    p_bus_id bigint, p_replays boolean, p_version uuid default null)
+returns table (subscriber_id bigint, revision timestamptz, page bigint, first_page bigint, blocked text[], version uuid)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -31,26 +33,39 @@ begin
         greatest(queue.read_event_cursor(p_bus_id, 0), s.first_page))
     from queue.event_subscriber s where s.subscriber_id = any (v_full) and s.follows;
     update queue.event_subscriber s set follows = false where s.subscriber_id = any (v_full) and s.follows;
+    if found then
+        perform queue.note_event_subscribers(p_bus_id);
+    end if;
+    if p_replays then
+        return query
+        select s.subscriber_id, s.updated_at, c.page, s.first_page,
+            case when s.type = 'FIFO' then queue.list_blocked_groups(s.subscriber_id) end, null::uuid
+        from queue.event_subscriber s
+        cross join lateral (
+            select x.page, x.version from queue.event_cursor x
+            where x.bus_id = p_bus_id and x.subscriber_id = s.subscriber_id order by x.version desc limit 1) c
+        where s.bus_id = p_bus_id and not s.follows and s.state = 'RUNNING' and s.deliverable and not s.revoked
+            and s.subscriber_id <> all (v_full) and queue.read_replay_pause((select clock_timestamp())) is null
+        order by c.version limit 1;
+        return;
+    end if;
     return query
-    with last as materialized (
-        select coalesce((
-            select p.page from queue.event_page p where p.bus_id = p_bus_id order by p.page desc limit 1), 0) as page)
-    (select s.subscriber_id, s.updated_at, c.page, s.first_page, true,
-        case when s.type = 'FIFO' then queue.list_blocked_groups(s.subscriber_id) end
-    from queue.event_subscriber s, last l, queue.read_event_cursor(p_bus_id, 0) c(page)
-    where not p_replays and s.bus_id = p_bus_id and s.follows and s.state = 'RUNNING' and s.deliverable
-        and not s.revoked and c.page < l.page)
+    with head as materialized (
+        select b.subscribers_version as version, c.page
+        from queue.event_bus b cross join queue.read_event_cursor(p_bus_id, 0) c(page)
+        where b.bus_id = p_bus_id and c.page < (
+            select p.page from queue.event_page p where p.bus_id = p_bus_id order by p.page desc limit 1))
+    select null::bigint, null::timestamptz, h.page, null::bigint, null::text[], h.version from head h
     union all
-    (select s.subscriber_id, s.updated_at, c.page, s.first_page, false,
-        case when s.type = 'FIFO' then queue.list_blocked_groups(s.subscriber_id) end
-    from queue.event_subscriber s
-    cross join lateral (
-        select x.page, x.version from queue.event_cursor x
-        where x.bus_id = p_bus_id and x.subscriber_id = s.subscriber_id order by x.version desc limit 1) c
-    where p_replays and s.bus_id = p_bus_id and not s.follows and s.state = 'RUNNING' and s.deliverable
-        and not s.revoked and s.subscriber_id <> all (v_full)
-        and queue.read_replay_pause((select clock_timestamp())) is null
-    order by c.version limit 1);
+    select s.subscriber_id, s.updated_at, h.page, s.first_page, null, h.version
+    from head h join queue.event_subscriber s on s.bus_id = p_bus_id and s.follows and s.state = 'RUNNING'
+        and s.deliverable and not s.revoked
+    where h.version is distinct from p_version
+    union all
+    select s.subscriber_id, s.updated_at, h.page, s.first_page, queue.list_blocked_groups(s.subscriber_id), h.version
+    from head h cross join queue.list_held_subscribers() w cross join lateral (
+        select * from queue.event_subscriber x where x.subscriber_id = w.subscriber_id limit 1) s
+    where s.bus_id = p_bus_id and s.type = 'FIFO' and s.follows and s.state = 'RUNNING';
 end $$;
 
 -- queue.list_blocked_groups: returns the groups of which an event of a FIFO subscriber waits.

@@ -40,7 +40,9 @@ begin
         on conflict (bus_id, account_id, name) do nothing
         returning * into v_found;
         if found then
-            if not v_found.follows then
+            if v_found.follows then
+                perform queue.note_event_subscribers(v_bus_id);
+            else
                 insert into queue.event_cursor (bus_id, subscriber_id, page)
                 values (v_bus_id, v_found.subscriber_id, v_page);
                 perform queue.wake_event_delivery();

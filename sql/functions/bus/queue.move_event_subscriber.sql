@@ -27,6 +27,7 @@ begin
     set follows = false, first_page = v_page, moved_to = p_to, moved_at = clock_timestamp(),
         updated_at = clock_timestamp()
     where s.subscriber_id = v_found.subscriber_id;
+    perform queue.note_event_subscribers(v_found.bus_id);
     perform queue.wake_event_delivery();
     return query select true;
 end $$;

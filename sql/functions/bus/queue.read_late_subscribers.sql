@@ -50,9 +50,15 @@ begin
                 and not x.revoked and a.sequenced_at < v_late
             order by x.first_page, x.subscriber_id limit 50)
             union all
-            select x.* from queue.event_subscriber x
-            where x.bus_id = b.bus_id and x.account_id = p_account_id and x.region = p_region and not x.follows
-                and not x.revoked) s
+            -- The others have a cursor each, and those with the lowest pages have waited for the longest.
+            (select x.* from (
+                select k.subscriber_id, k.page from queue.event_cursor k
+                where k.bus_id = b.bus_id and k.subscriber_id <> 0 order by k.page) k
+            cross join lateral (
+                select y.* from queue.event_subscriber y
+                where y.subscriber_id = k.subscriber_id and y.account_id = p_account_id and y.region = p_region
+                    and not y.follows and not y.revoked limit 1) x
+            limit 50)) s
         cross join lateral (
             select case when s.follows then greatest(queue.read_event_cursor(b.bus_id, 0), s.first_page)
                 else queue.read_event_cursor(b.bus_id, s.subscriber_id) end as page) c

@@ -31,6 +31,7 @@ begin
     from unnest(p_subscribers, p_pages) u(subscriber_id, page)
     where s.subscriber_id = u.subscriber_id and s.state = 'RUNNING' and u.page >= v_cursor;
     if found then
+        perform queue.note_event_subscribers(p_bus_id);
         delete from queue.event_cursor c using queue.event_subscriber s
         where c.bus_id = p_bus_id and c.subscriber_id = any (p_subscribers) and s.subscriber_id = c.subscriber_id
             and s.follows;

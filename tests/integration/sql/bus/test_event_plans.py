@@ -23,9 +23,14 @@ FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:f"
 WORK_ROW = "(queue.next_event_work(null, 20, '{lambda}'))"
 WORK = f"select {WORK_ROW}"
 LATE = f"select name from queue.read_late_subscribers('{ACCOUNT}', '{REGION}', 0)"
-CLAIM = "select count(*) from queue.claim_event_subscribers((select bus_id from queue.event_bus), {})"
+CLAIM = "select count(*) from queue.claim_event_subscribers((select bus_id from queue.event_bus), {}, {})"
+VERSION = "(select subscribers_version from queue.event_bus)"
 BATCHES = (
     "select count(*) from queue.claim_event_batches('{lambda}', gen_random_uuid(), 90000, '{}', '{}', 10, 50, 67108864)"
+)
+SETTLE = (
+    "select queue.settle_events(s.bus_id, array[s.subscriber_id], array[9], '{}', '{}', '{}', '{}', '{}', '{}', '{}', "
+    "'{}', 0) from queue.event_subscriber s where s.arn = %s"
 )
 READ_ALL = (
     "insert into queue.event_cursor (bus_id, subscriber_id, page) "
@@ -86,7 +91,7 @@ def test_an_idle_worker_reads_no_subscribers(db: Connection, target: str) -> Non
     assert {name: rows for name, rows in read.items() if rows > MOST} == {}
 
 
-def test_a_claim_of_a_bus_without_new_events_reads_no_subscribers(db: Connection, database: Database) -> None:
+def test_a_claim_reads_only_followers_that_have_changed(db: Connection, database: Database) -> None:
     """An event of one subscriber waits. PostgreSQL has statistics of a time when events of all subscribers waited."""
     subscribe_many(db, FUNCTION)
     db.execute(
@@ -97,11 +102,34 @@ def test_a_claim_of_a_bus_without_new_events_reads_no_subscribers(db: Connection
     with psycopg.connect(database.dsn, autocommit=True) as administration:
         administration.execute("analyze")
     db.execute("delete from queue.event_retry where retry_id > 1")
-    assert value(db, CLAIM.format(False)) == SUBSCRIBERS + 1
+    assert value(db, CLAIM.format(False, "null")) == SUBSCRIBERS + 2
+    assert value(db, CLAIM.format(False, VERSION)) == 1
+    read = {"known": fetched(db, partial(value, db, CLAIM.format(False, VERSION)))}
     db.execute(READ_ALL)
-    read = {replays: fetched(db, partial(value, db, CLAIM.format(replays))) for replays in (False, True)}
-    assert value(db, CLAIM.format(False)) == 0
-    assert max(read.values()) <= MOST
+    read |= {replays: fetched(db, partial(value, db, CLAIM.format(replays, "null"))) for replays in ("false", "true")}
+    assert value(db, CLAIM.format(False, "null")) == 0
+    assert {name: rows for name, rows in read.items() if rows > MOST} == {}
+
+
+def test_each_change_of_a_follower_changes_the_version(db: Connection) -> None:
+    """A process that has the followers of a version reads no other."""
+    arn = value(db, "select arn from queue.event_subscriber")
+    update = "select queue.update_event_subscriber(%s, {}, {}, null)"
+    versions = [value(db, f"select {VERSION}")]
+    for change in (
+        update.format("null", '\'{"Description": "d"}\''),
+        update.format("'STOPPED'", "'{}'"),
+        update.format("'RUNNING'", "'{}'"),
+        SETTLE,
+        "select queue.move_event_subscriber(%s, now())",
+        f"select queue.revoke_event_resource('{ACCOUNT}', %s)",
+        "select queue.delete_event_subscriber(%s)",
+    ):
+        db.execute(change.encode(), [arn])
+        versions.append(value(db, f"select {VERSION}"))
+    subscribe(db, QUEUE, "new")
+    versions.append(value(db, f"select {VERSION}"))
+    assert len(set(versions)) == len(versions)
 
 
 def test_50_subscribers_that_lag_are_found_without_the_others(db: Connection, database: Database) -> None:
@@ -117,6 +145,24 @@ def test_50_subscribers_that_lag_are_found_without_the_others(db: Connection, da
     assert fetched(db, lambda: db.execute(LATE)) <= MOST
     db.execute(READ_ALL)
     assert db.execute(LATE).fetchall() == []
+    assert fetched(db, lambda: db.execute(LATE)) <= MOST
+
+
+def test_50_stopped_subscribers_that_lag_are_found_without_the_others(db: Connection, database: Database) -> None:
+    """A move of its position has taken one subscriber behind the others."""
+    subscribe_many(db, QUEUE, "STOPPED")
+    db.execute(
+        "insert into queue.event_cursor (bus_id, subscriber_id, page) select s.bus_id, s.subscriber_id, "
+        "(s.name <> 'all7')::int from queue.event_subscriber s where not s.follows"
+    )
+    db.execute(READ_ALL)
+    with psycopg.connect(database.dsn, autocommit=True) as administration:
+        administration.execute("analyze queue.event_subscriber, queue.event_cursor")
+    assert db.execute(LATE).fetchall() == [("orders/all7",)]
+    put(db, BUS, "2")
+    sequence(db)
+    found = [name for (name,) in db.execute(LATE).fetchall()]
+    assert (found[0], len(set(found))) == ("orders/all7", 50)
     assert fetched(db, lambda: db.execute(LATE)) <= MOST
 
 

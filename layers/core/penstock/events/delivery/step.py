@@ -32,7 +32,7 @@ from .event import CONTENT_TYPES, Event
 from .failures import Failure, build_records
 from .filters import FilterIndex, UnreadableEvent
 from .outcomes import Outcomes
-from .subscriber import HELD, INTERNAL_ERROR, Refusal, Shipment, Subscribers, choose_pause, limit_retry_after
+from .subscriber import HELD, INTERNAL_ERROR, Audience, Refusal, Shipment, Subscribers, choose_pause, limit_retry_after
 from .targets import Targets
 from .transformation import POSTPONED, Transformation
 from .transformation import STEP_SECONDS as EXPRESSION_SECONDS
@@ -150,24 +150,29 @@ class EventStep:
     # --- parts -------------------------------------------------------------------------------------------------------
     def _deliver(self, bus_id: int) -> bool:
         with self._connection.transaction():
-            followers = self._calls.call(CLAIM_EVENT_SUBSCRIBERS, [bus_id, False])
-            if not followers:
+            claimed = self._calls.call(CLAIM_EVENT_SUBSCRIBERS, [bus_id, False, self._subscribers.find_version(bus_id)])
+            if not claimed:
+                return False
+            head, *rows = claimed
+            followers = self._subscribers.find_followers(bus_id, head.version, rows, self._calls)
+            if not followers.receivers:
                 return False
             # No follower wants the pages before the first page of each.
-            start = max(followers[0].page, min(row.first_page for row in followers))
+            start = max(head.page, min(first_page for first_page, _ in followers.receivers.values()))
             last, shipments = self._list_shipments(bus_id, start, PAGE_EVENTS, STEP_SECONDS, followers)
-            self._settle(bus_id, {0: last}, shipments, self._dispatch(shipments, followers))
-            return last > followers[0].page
+            self._settle(bus_id, {0: last}, shipments, self._dispatch(shipments, rows))
+            return last > head.page
 
     def _replay(self, bus_id: int, *, yields: bool) -> bool:
         started = monotonic()
         events, seconds = (self._slice_events, SLICE_SECONDS) if yields else (PAGE_EVENTS, STEP_SECONDS)
         with self._connection.transaction():
-            claimed = self._calls.call(CLAIM_EVENT_SUBSCRIBERS, [bus_id, True])
+            claimed = self._calls.call(CLAIM_EVENT_SUBSCRIBERS, [bus_id, True, None])
             if not claimed:
                 return False
             (row,) = claimed
-            last, shipments = self._list_shipments(bus_id, row.page, events, seconds, claimed)
+            audience = self._subscribers.build_audience(claimed, self._calls)
+            last, shipments = self._list_shipments(bus_id, row.page, events, seconds, audience)
             refusals = self._dispatch(shipments, claimed)
             elapsed = monotonic() - started
             pause_ms = min(MAX_PAUSE_MS, int(elapsed * PAUSE_FACTOR * 1000) + 1) if yields else 0
@@ -199,27 +204,21 @@ class EventStep:
         return rows[0].page, [Place(row.page, read_event(row)) for row in rows[1:]]
 
     def _list_shipments(
-        self, bus_id: int, after: int, events: int, seconds: float, rows: Sequence[ClaimedSubscriberRow]
+        self, bus_id: int, after: int, events: int, seconds: float, audience: Audience
     ) -> tuple[int, list[Shipment]]:
         """Reads the pages after `after`, with about this number of events. Returns the last page that was examined, and
         what the subscribers receive, event by event. Examines no further page after this number of seconds."""
         deadline = monotonic() + seconds
-        known = self._subscribers.find([(row.subscriber_id, row.revision) for row in rows], self._calls)
         last, places = self._read(bus_id, after, events)
-        receivers = {
-            row.subscriber_id: (row.first_page, known[row.subscriber_id]) for row in rows if row.subscriber_id in known
-        }
-        index = self._subscribers.find_index([subscriber for _, subscriber in receivers.values()])
-        kinds = {kind for _, subscriber in receivers.values() for kind in subscriber.delivery_types}
         shipments: list[Shipment] = []
         examined = places[0].page if places else last
         for page, event in places:
             if page != examined and monotonic() >= deadline:
                 return examined, shipments
             examined = page
-            for kind in sorted(kinds):
-                for number in self._match(index, event, kind):
-                    first_page, subscriber = receivers[number]
+            for kind in audience.kinds:
+                for number in self._match(audience.filters, event, kind):
+                    first_page, subscriber = audience.receivers[number]
                     if page > first_page and subscriber.wants(event, kind):
                         shipments.append(Shipment(subscriber, event))
         return last, shipments

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from random import Random
 from typing import Final, NamedTuple
+from uuid import UUID
 
 import msgspec
 from msgspec import Struct, convert
@@ -15,7 +16,11 @@ from penstock.events.expressions.syntax import find_source, list_expressions, re
 from penstock.events.shapes import RetryPolicy
 from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statement import JsonObject
-from penstock.postgres.statements.event_delivery import READ_EVENT_SUBSCRIBERS, EventSubscriberRow
+from penstock.postgres.statements.event_delivery import (
+    READ_EVENT_SUBSCRIBERS,
+    ClaimedSubscriberRow,
+    EventSubscriberRow,
+)
 
 from .event import Event
 from .filters import FilterIndex
@@ -214,11 +219,23 @@ def choose_pause(attempts: int, random: Random) -> timedelta:
     return timedelta(seconds=seconds * (0.9 + random.random() / 10))
 
 
+class Audience(NamedTuple):
+    """Subscribers that receive the same pages. `receivers` has each subscriber and its first_page by id, `filters` the
+    index of their filters, and `kinds` the delivery types that their events can have. `version` is that of a bus's
+    followers."""
+
+    receivers: dict[int, tuple[int, Subscriber]]
+    filters: FilterIndex
+    kinds: list[str]
+    version: UUID | None = None
+
+
 class Subscribers:
-    """The configurations of subscribers by id and revision, which a process reads once, and the indexes of their
-    filters."""
+    """The configurations of subscribers by id and revision, which a process reads once, the indexes of their filters,
+    and the followers of each bus."""
 
     def __init__(self) -> None:
+        self._followers: dict[int, Audience] = {}
         self._known: dict[tuple[int, datetime], Subscriber] = {}
         self._indexes: dict[tuple[int, ...], tuple[list[Subscriber], FilterIndex]] = {}
 
@@ -245,3 +262,30 @@ class Subscribers:
             index = FilterIndex((subscriber.subscriber_id, subscriber.filters) for subscriber in subscribers)
             self._indexes[key] = subscribers, index
         return index
+
+    def build_audience(
+        self, rows: Sequence[ClaimedSubscriberRow], calls: TransactionExecutor, version: UUID | None = None
+    ) -> Audience:
+        known = self.find([(row.subscriber_id, row.revision) for row in rows], calls)
+        receivers = {
+            row.subscriber_id: (row.first_page, known[row.subscriber_id]) for row in rows if row.subscriber_id in known
+        }
+        found = [subscriber for _, subscriber in receivers.values()]
+        kinds = {kind for subscriber in found for kind in subscriber.delivery_types}
+        return Audience(receivers, self.find_index(found), sorted(kinds), version)
+
+    def find_version(self, bus_id: int) -> UUID | None:
+        """Returns the version of the known followers of a bus."""
+        known = self._followers.get(bus_id)
+        return None if known is None else known.version
+
+    def find_followers(
+        self, bus_id: int, version: UUID | None, rows: Sequence[ClaimedSubscriberRow], calls: TransactionExecutor
+    ) -> Audience:
+        """Returns the followers of a bus. If the process does not know this version, `rows` has a row for each."""
+        if self.find_version(bus_id) != version:
+            if len(self._followers) > KEPT_INDEXES:
+                self._followers.clear()
+            listed = [row for row in rows if row.blocked is None]
+            self._followers[bus_id] = self.build_audience(listed, calls, version)
+        return self._followers[bus_id]

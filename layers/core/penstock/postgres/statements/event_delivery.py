@@ -39,18 +39,19 @@ NEXT_EVENT_WORK = Statement("queue.next_event_work", ("uuid", "int4", "text[]"),
 class ClaimedSubscriberRow(NamedTuple):
     """A subscriber that has events to receive after `page`. It receives no event of `first_page` and earlier pages.
 
-    `blocked` has the groups of a FIFO subscriber of which an event waits, and is None for other subscribers.
+    `blocked` has the groups of a FIFO subscriber of which an event waits. The first row of followers has no subscriber:
+    it has the bus's cursor, and the version of the followers (queue.claim_event_subscribers).
     """
 
     subscriber_id: int
     revision: datetime
     page: int
     first_page: int
-    follows: bool
     blocked: list[str] | None
+    version: UUID | None
 
 
-CLAIM_EVENT_SUBSCRIBERS = Statement("queue.claim_event_subscribers", ("int8", "bool"), ClaimedSubscriberRow)
+CLAIM_EVENT_SUBSCRIBERS = Statement("queue.claim_event_subscribers", ("int8", "bool", "uuid"), ClaimedSubscriberRow)
 
 
 class EventSubscriberRow(NamedTuple):
