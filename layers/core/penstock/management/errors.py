@@ -51,9 +51,9 @@ class BodyNotJson(ManagementError):  # noqa: N818 - called as the response is
 
 
 class UndoOver(MessageNotFound):
-    """More than 30 seconds have passed since the deletion, or it was undone before."""
+    """More than 30 seconds have passed since the deletion or the edit, or it was undone before."""
 
-    default_message = "A deletion can be undone once, within 30 seconds."
+    default_message = "A deletion or an edit can be undone once, within 30 seconds."
 
 
 class SubscriptionNotFound(ObjectNotFound):

@@ -14,6 +14,7 @@ from penstock.documents.queue_names import build_queue_arn
 from penstock.effects import Operation
 from penstock.errors import AwsError, QueueDoesNotExist
 from penstock.management.access import find_deletion
+from penstock.management.api_destinations import list_api_destinations
 from penstock.management.attention import (
     SUBSCRIBER_FAILS,
     SUBSCRIBER_KINDS,
@@ -66,6 +67,31 @@ def list_queue_names(context: Context) -> Operation[list[str]]:
     """Returns names of queues for a choice, or an empty list if the user cannot list queues."""
     page = yield from show(list_queues(LISTED_QUEUES, None, context))
     return [] if page is None else [queue.name for queue in page.queues]
+
+
+class Suggestion(NamedTuple):
+    """A target that a form suggests. The value is the name of a queue, or an ARN, and the label names the target."""
+
+    value: str
+    label: str
+
+
+def list_targets(context: Context) -> Operation[list[Suggestion]]:
+    """Returns queues and topics that the user may list."""
+    queues = yield from list_queue_names(context)
+    topics = yield from show(list_topics(None, context))
+    named = [Suggestion(topic.arn, f"topic {topic.name}") for topic in (topics.topics if topics else ())]
+    return [*(Suggestion(name, "queue") for name in queues), *named]
+
+
+def list_bus_targets(context: Context) -> Operation[list[Suggestion]]:
+    """Returns queues, topics, event buses and API destinations that the user may list."""
+    found = yield from list_targets(context)
+    buses = yield from show(list_buses(MAX_BUSES, None, context))
+    destinations = yield from show(list_api_destinations(MAX_BUSES, None, context))
+    found += [Suggestion(bus.arn, f"event bus {bus.name}") for bus in (buses.buses if buses else ())]
+    listed = destinations.api_destinations if destinations else ()
+    return [*found, *(Suggestion(one.arn, f"API destination {one.name}") for one in listed)]
 
 
 def list_all_queues(context: Context) -> Operation[list[str]]:

@@ -70,6 +70,13 @@ def test_a_bus_is_created_changed_and_deleted(console: Console, bus: str) -> Non
     assert console.browser.get(f"/console/buses/{bus}").status_code == 404
 
 
+def test_the_form_of_a_subscriber_suggests_targets_by_name(console: Console, bus: str) -> None:
+    offered = dict(re.findall('<option value="([^"]+)" label="([^"]+)">', console.page(f"/buses/{bus}/subscribe")))
+    assert offered[bus] == "queue"
+    assert f"event bus {bus}" in offered.values()
+    console.browser.post(f"/console/buses/{bus}/delete", typed=bus)
+
+
 def test_a_bus_shows_its_bindings(console: Console, bus: str) -> None:
     bound = {"bus": bus, "filter_policy": {"kind": ["<b>"]}}
     with console.service.http() as http:

@@ -122,6 +122,26 @@ def test_a_problem_is_at_its_field_and_nothing_is_lost(
     assert console.browser.get("/console/schedules/refused").status_code == 404
 
 
+def test_a_new_schedule_shows_first_what_each_schedule_needs(console: Console) -> None:
+    """The other fields are folded, until one of them has a problem. The form suggests queues and topics by name."""
+    console.queue("suggested")
+    console.browser.post("/console/topics", name="suggested-topic")
+    page = console.page("/schedules-new")
+    form = page.partition('id="schedule"')[2].partition("</form>")[0]
+    shown = re.sub(r"<details>.*?</details>", "", form, flags=re.DOTALL)
+    assert re.findall(r'<(?:input|textarea|select)\s[^>]*?\bname="(\w+)"', shown) == [
+        "key", "version", "name", "expression", "target", "input"
+    ]  # fmt: skip
+    offered = dict(re.findall('<option value="([^"]+)" label="([^"]+)">', form))
+    topic = "arn:aws:sns:us-east-1:000000000000:suggested-topic"
+    assert (offered["suggested"], offered[topic]) == ("queue", "topic suggested-topic")
+    made = console.browser.post("/console/schedules", **{**FORM, "name": "to-topic", "target": topic})
+    assert made.headers["location"] == "/console/schedules/to-topic?done=scheduled"
+    assert console.browser.post("/console/schedules/to-topic/delete").status_code == 303
+    refused = console.browser.post("/console/schedules", **{**FORM, "name": "x", "target": topic, "attempts": "many"})
+    assert "<details open><summary>More" in refused.text
+
+
 def test_a_mistake_has_its_place_and_a_suggestion(console: Console) -> None:
     """A browser with scripts receives only the preview."""
     form = {**FORM, "expression": "cron(0 9 ? * MONN *)"}

@@ -44,7 +44,12 @@ from penstock_web.console.forms import FieldProblem, Form
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.paging import PAGE
 from penstock_web.console.rendering import segment
-from penstock_web.console.resources import find_missing, list_queue_names, read_subscriber_concerns
+from penstock_web.console.resources import (
+    find_missing,
+    list_bus_targets,
+    list_queue_names,
+    read_subscriber_concerns,
+)
 from penstock_web.console.responses import ACCEPTED, Refusal, explain_refusal, redirect, show_page
 from penstock_web.console.screen import act, screen
 
@@ -475,7 +480,7 @@ async def _show_subscriber_form(
     queues = await page.run(list_queue_names(page.context))
     return show_page(
         page, "subscriber_form.html", refusal.status, title=title, bus=bus, shown=shown, form=form, queues=queues,
-        problems=refusal.problems,
+        problems=refusal.problems, targets=() if shown else await page.run(list_bus_targets(page.context)),
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from penstock.errors import AwsError, InvalidParameterValue
 from penstock.event_sources.checks import DEFAULT_BATCH
 from penstock.management import mappings as management
 from penstock.management.mappings import MappingPatch, NewMapping, ShownMapping
-from penstock.management.rights import right_of
+from penstock.management.rights import right_of, show
 from penstock_web.console.forms import Form, JsonFault, find_json_fault
 from penstock_web.console.message_form import read_sample
 from penstock_web.console.page import CurrentPage, Page
@@ -153,9 +153,11 @@ async def show_form(
     """Shows the form of a new or an existing mapping. `result` says whether the sample message passes the filters."""
     title = "New mapping" if shown is None else f"Mapping of {shown.queue}"
     queues = [] if shown is not None else await page.run(list_queue_names(page.context))
+    others = await page.run(show(management.list_mappings(None, None, None, page.context)))
+    functions = sorted({other.function.rpartition(":function:")[2] for other in (others.mappings if others else ())})
     return show_page(
-        page, "mapping_form.html", refusal.status, title=title, shown=shown, queues=queues, form=form,
-        problems=refusal.problems, result=result,
+        page, "mapping_form.html", refusal.status, title=title, shown=shown, queues=queues, functions=functions,
+        form=form, problems=refusal.problems, result=result,
     )  # fmt: skip
 
 

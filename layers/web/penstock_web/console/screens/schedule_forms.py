@@ -1,6 +1,7 @@
 """Creates and changes schedules with a form that shows the next ten times before the user saves the schedule."""
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import cache
 from typing import Final, NamedTuple
@@ -22,10 +23,11 @@ from penstock.scheduler.rows import StoredSchedule
 from penstock_web.console.forms import FieldProblem
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import segment
-from penstock_web.console.resources import find_missing, list_queue_names
+from penstock_web.console.resources import find_missing, list_queue_names, list_targets
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.schedules.form import (
     BUS_SERVICES,
+    FIELDS,
     SERVICES,
     Problems,
     Values,
@@ -47,6 +49,9 @@ from penstock_web.routing.errors import status_and_code
 CHANGE: Final = right_of(management.read_stored_schedule, management.change_schedule)
 """The rights to read and to change a schedule."""
 REST_TARGETS: Final = {"sqs": "Queue", "event": "Event"}
+PERIOD: Final = frozenset(("timezone", "start", "end"))
+OTHER: Final = frozenset(FIELDS) - PERIOD - {"name", "kind", "expression", "target", "input"}
+"""The folded fields of a new schedule: those of its times, and the others."""
 STALE: Final = "Another user has changed the schedule in the meantime. Your changes were not made."
 
 
@@ -213,9 +218,19 @@ async def show_form(
         title=f"Change {key}" if key else "New schedule", values=values, problems=found, previewed=previewed, key=key,
         is_aws=row is None or row.api == "aws", version=version or (row.updated_at.isoformat() if row else ""),
         kinds={kind: kind for kind in EXPRESSION_FORMS}, services=choose_services(values, row),
-        zones=list_zones(), may_preview=page.may("penstock:PreviewSchedule"),
-        queues=await page.run(list_queue_names(page.context)),
+        is_timed=bool(key) or is_unusual(values, PERIOD) or bool(found.keys() & PERIOD),
+        is_open=bool(key) or is_unusual(values, OTHER) or bool(found.keys() & OTHER), zones=list_zones(),
+        may_preview=page.may("penstock:PreviewSchedule"),
+        queues=await page.run(list_queue_names(page.context)), targets=await page.run(list_targets(page.context)),
     )  # fmt: skip
+
+
+def is_unusual(values: Values, fields: AbstractSet[str]) -> bool:
+    """Returns whether one of the fields of a new schedule differs from its default."""
+    defaults = {**new_values(), "completion": "NONE"}
+    required = ("group", "service", "completion", "timezone")
+    given = {**values, **{field: values[field] or defaults[field] for field in required}}
+    return any(given[field] != defaults[field] for field in fields)
 
 
 def choose_services(values: Values, row: StoredSchedule | None) -> Mapping[str, str]:
