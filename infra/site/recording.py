@@ -42,9 +42,11 @@ COMMANDS: Final = (
     "penstock receive orders --hide 0     # a consumer that fails",
     "penstock receive orders              # too often: now it is a dead letter",
     "penstock failures orders-failed",
-    "penstock redrive orders-failed --wait --yes",
+    "penstock redrive orders-failed --wait",
     "penstock peek orders",
 )
+QUESTION: Final = "[y/N]: "
+YES: Final = "y"
 _START_SECONDS: Final = 120
 _COMMAND_SECONDS: Final = 60
 _KEY_SECONDS: Final = 0.016
@@ -159,24 +161,31 @@ def show_service(film: Film, output: str) -> None:
 def show_shell(film: Film, shell: Terminal) -> None:
     """Types the commands into the shell and shows their output."""
     screen = Screen()
-    prompt = re.escape(PROMPT)
-    screen.write(shell.read_until(prompt, _COMMAND_SECONDS))
+    screen.write(shell.read_until(re.escape(PROMPT), _COMMAND_SECONDS))
     film.show(screen.visible())
     film.wait(_READING_SECONDS)
     for command in COMMANDS:
-        shell.write(command)
-        shell.read_until(re.escape(command), _COMMAND_SECONDS)
-        type_command(film, screen, command)
-        shell.write("\n")
-        output = shell.read_until(r"\n" + prompt, _COMMAND_SECONDS)
+        output = enter(film, screen, shell, command)
+        if output.endswith(QUESTION):
+            output += enter(film, screen, shell, YES)
         if "penstock: " in output:
             raise RuntimeError(f"{command} failed: {output}")
-        for line in output.splitlines(keepends=True):
-            screen.write(line)
-            film.show(screen.visible())
-            film.wait(_LINE_SECONDS if line.strip() else 0)
-        film.wait(_READING_SECONDS)
     film.wait(_LAST_SECONDS)
+
+
+def enter(film: Film, screen: Screen, shell: Terminal, line: str) -> str:
+    """Types a line, and shows and returns the output, which ends with a prompt or a question."""
+    shell.write(line)
+    shell.read_until(re.escape(line), _COMMAND_SECONDS)
+    type_command(film, screen, line)
+    shell.write("\n")
+    output = shell.read_until(rf"\n{re.escape(PROMPT)}|{re.escape(QUESTION)}", _COMMAND_SECONDS)
+    for part in output.splitlines(keepends=True):
+        screen.write(part)
+        film.show(screen.visible())
+        film.wait(_LINE_SECONDS if part.strip() else 0)
+    film.wait(_READING_SECONDS)
+    return output
 
 
 def type_command(film: Film, screen: Screen, command: str) -> None:
