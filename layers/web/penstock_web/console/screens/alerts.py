@@ -11,7 +11,14 @@ from fastapi import Response
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.alerts import operations as alerts
 from penstock.management.alerts.mutes import mute_alerts
-from penstock.management.alerts.operations import AlertSettings, FiringAlert, NewMute, PendingAlert, SentAlert
+from penstock.management.alerts.operations import (
+    AlertSettings,
+    FiringAlert,
+    MutedResource,
+    NewMute,
+    PendingAlert,
+    SentAlert,
+)
 from penstock.management.rights import right_of
 from penstock.management.verdicts import LEVELS
 from penstock.settings.alert_url import MAX_CHARACTERS
@@ -99,7 +106,7 @@ async def show_alerts(page: Page, form: Form, refusal: Refusal) -> Response:
     settings = page.context.environment.settings
     return show_page(
         page, "alerts.html", refusal.status, title="Alerts", found=found, form=form, problems=refusal.problems,
-        listed=list_problems(found, page.context.region), most=MAX_CHARACTERS,
+        listed=list_problems(found, page.context.region), quiet=list_quiet(found), most=MAX_CHARACTERS,
         evaluations=settings.queue_alert_evaluations,
         is_sender=bool(found.url) or page.context.account_id == settings.queue_account_id,
         may_set=page.may("penstock:SetAlerts"), may_mute=page.may("penstock:MuteAlerts"),
@@ -114,6 +121,12 @@ def list_problems(found: AlertSettings, region: str) -> list[ShownAlert]:
     problems: list[FiringAlert | PendingAlert] = [*found.firing, *found.pending]
     listed = [describe(alert, region) for alert in problems]
     return sorted(listed, key=lambda one: LEVELS.index(one.alert.level))
+
+
+def list_quiet(found: AlertSettings) -> list[MutedResource]:
+    """Returns the muted resources that have no problem now."""
+    shown = {(alert.resource, alert.name) for alert in (*found.firing, *found.pending)}
+    return [one for one in found.muted if (one.resource, one.name) not in shown]
 
 
 def describe(alert: FiringAlert | PendingAlert, region: str) -> ShownAlert:
