@@ -294,18 +294,26 @@ def _find_content(event: StoredEvent, data: bytes) -> bytes:
 @screen("/console/buses/{bus}/publish", right=right_of(events.publish))
 async def publish_event_form(bus: str, page: CurrentPage) -> Response:
     """Shows the form of an event."""
-    await page.run(operations.find_bus(bus, page.context))
+    await _check_publisher(bus, page)
     return _show_publication(bus, page, Form(), ACCEPTED)
 
 
 @act("/console/buses/{bus}/publish", right=right_of(events.publish))
 async def publish_event(bus: str, page: CurrentPage) -> Response:
     """Publishes an event."""
+    await _check_publisher(bus, page)
     try:
         await page.act(events.publish(bus, events.read_events(_build_event(page.form)), page.context))
     except AwsError as error:
         return _show_publication(bus, page, page.form, explain_refusal(error, page.form, EVENT_WORDS))
     return redirect(f"/console/buses/{segment(bus)}?done=event")
+
+
+async def _check_publisher(bus: str, page: Page) -> None:
+    """Raises AccessDenied unless the user may publish both kinds of events on the bus."""
+    found = await page.run(operations.find_bus(bus, page.context))
+    for action in ("PutEvents", "PutRawEvents"):
+        await page.run(operations.authorize_on(action, found.arn, page.context))
 
 
 def _build_event(form: Form) -> bytes:
