@@ -125,7 +125,8 @@ def list_problems(found: AlertSettings, region: str) -> list[ShownAlert]:
 
 def list_quiet(found: AlertSettings) -> list[MutedResource]:
     """Returns the muted resources that have no problem now."""
-    shown = {(alert.resource, alert.name) for alert in (*found.firing, *found.pending)}
+    problems: list[FiringAlert | PendingAlert] = [*found.firing, *found.pending]
+    shown = {(alert.resource, alert.name) for alert in problems}
     return [one for one in found.muted if (one.resource, one.name) not in shown]
 
 
