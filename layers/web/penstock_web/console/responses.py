@@ -26,6 +26,8 @@ QUEUE: Final = "/console/queues/{name}"
 TABS: Final = {"": "Charts", "/messages": "Messages", "/failures": "Groups", "/receivers": "Receivers",
                "/settings": "Settings"}  # fmt: skip
 """The tabs of a queue: the end of each path, and the title."""
+REPLACEABLE: Final = frozenset(("title", "undo"))
+"""Names of the frame that a page can set."""
 BANNER_SECONDS: Final = 30 * 86_400
 """How long a dismissed banner stays away."""
 WORTHWHILE_BYTES: Final = 1_400
@@ -60,9 +62,14 @@ def is_poll(page: Page) -> bool:
 
 
 def show_page(page: Page, template: str, http_status: int = 200, **values: object) -> Response:
-    """Returns a page, or only the page's live part for a poll."""
-    layout = "part.html" if is_poll(page) else "layout.html"
-    html = render(template, {**build_frame(page), "layout": layout, **values})
+    """Returns a page, or only the page's live part for a poll.
+
+    Raises TypeError if `values` contains a name of the frame, because the banner or the navigation would then be wrong.
+    """
+    frame = build_frame(page) | {"layout": "part.html" if is_poll(page) else "layout.html"}
+    if taken := values.keys() & frame.keys() - REPLACEABLE:
+        raise TypeError(f"the frame of {template} has the names {sorted(taken)}")
+    html = render(template, frame | values)
     return compress_response(
         html.encode(errors="replace"), "text/html; charset=utf-8", HEADERS, page.request, http_status
     )

@@ -65,6 +65,7 @@ def test_a_schedule_is_previewed_created_and_changed(console: Console) -> None:
     assert (found["ActionAfterCompletion"], found["Description"]) == ("DELETE", HOSTILE)
     assert console.audit("scheduler:CreateSchedule")[2] == f"{SCHEDULES}default/report"
     page = console.page("/schedules/report/change")
+    assert "This console needs no sign-in." in page
     again = typed(page)
     assert again["start"] == "2036-01-01T08:00:00"
     changed = console.browser.post("/console/schedules/report/change", **again | {"attempts": "0", "window": ""})

@@ -219,7 +219,7 @@ async def show_form(
         is_aws=row is None or row.api == "aws", version=version or (row.updated_at.isoformat() if row else ""),
         kinds={kind: kind for kind in EXPRESSION_FORMS}, services=choose_services(values, row),
         is_timed=bool(key) or is_unusual(values, PERIOD) or bool(found.keys() & PERIOD),
-        is_open=bool(key) or is_unusual(values, OTHER) or bool(found.keys() & OTHER), zones=list_zones(),
+        shows_more=bool(key) or is_unusual(values, OTHER) or bool(found.keys() & OTHER), zones=list_zones(),
         may_preview=page.may("penstock:PreviewSchedule"),
         queues=await page.run(list_queue_names(page.context)), targets=await page.run(list_targets(page.context)),
     )  # fmt: skip
