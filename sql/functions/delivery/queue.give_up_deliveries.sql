@@ -1,6 +1,6 @@
 -- queue.give_up_deliveries: gives up deliveries. Returns the number of messages that moved to a dead-letter queue.
 -- Sends the message of a delivery with a dead-letter queue to that queue, and deletes the delivery. Otherwise, or if
--- that queue refuses the message, the delivery stays as exhausted.
+-- that queue refuses the message, the delivery gets the state exhausted.
 --   The message of a delivery to a URL is the text that the worker would have posted. A raw message keeps its
 --   attributes.
 --   The message of a delivery to a gateway or a mail server is in its envelope (notice.head).

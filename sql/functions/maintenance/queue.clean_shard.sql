@@ -118,11 +118,11 @@ begin
         group by e.id having count(*) = 1));
 end $$;
 
--- queue.sweep_shard: deletes finished messages after a lease that stays open for long. Receives can defer a noisy
--- group's messages while other groups wait, for example. Handles one range of clean_shard's size in a call. Leaves the
--- last 2,000 messages, because most of them are in flight. The next round begins when the shard has doubled in size, so
--- the sweep reads each message a constant number of times. The caller is the shard's reader. Locks the row in
--- queue.sweep.
+-- queue.sweep_shard: deletes finished messages above a lease that remains open for a long time, for example because
+-- receives defer the messages of a noisy group while other groups wait. Handles one range of clean_shard's size in a
+-- call. Leaves the last 2,000 messages, because most of them are in flight. The next round begins when the shard has
+-- doubled in size, so the sweep reads each message a constant number of times. The caller is the shard's reader. Locks
+-- the row in queue.sweep.
 create or replace function queue.sweep_shard(p_queue_id int, p_shard int, p_low bigint, p_pos bigint) returns void
 language plpgsql as $$
 declare
@@ -148,7 +148,7 @@ begin
 end $$;
 
 -- queue.lease_boundary: returns the highest pos from p_low to p_max that no lease crosses. The result is at most 20,000
--- above p_low, unless the first possible pos is higher. Returns null if a lease crosses every pos. Leases overlap only
+-- above p_low, unless the first possible pos is higher. Returns null if each pos is inside a lease. Leases overlap only
 -- within 200 messages (take_fair), so a lease that overlaps another lease is among the next 200.
 create or replace function queue.lease_boundary(p_queue_id int, p_shard int, p_low bigint, p_max bigint)
 returns bigint

@@ -1,4 +1,4 @@
--- Reads of the metrics report.
+-- These functions read the tables of metrics for the metrics report.
 
 -- queue.read_busiest_queues: returns the queues with the most arrivals in the windows that begin in [p_from, p_to), the
 -- busiest first. Queues with equal arrivals are in the order of their depth, the greatest depth first. `p_zone` is the

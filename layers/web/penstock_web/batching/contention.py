@@ -123,9 +123,9 @@ class LockedKeys:
 
 
 def list_keys(effect: Mergeable) -> Iterator[Hashable]:
-    """Yields the keys of the locks that an effect needs. A message sent to a FIFO queue locks (queue, group). A handle
-    locks (queue, shard, lease). A handle of a FIFO queue also locks (queue, shard, message), because its group is not
-    known.
+    """Yields the keys of the locks that an effect needs. The key of a send to a FIFO queue is
+    (queue, group). The key of a handle is (queue, shard, lease), and in a FIFO queue (queue, shard, message), because
+    a handle does not contain the group.
     """
     if not isinstance(effect, BatchCall):
         return

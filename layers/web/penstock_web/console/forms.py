@@ -100,6 +100,8 @@ class FieldProblem(NamedTuple):
 
 MAX_EXCERPT_LENGTH: Final = 60
 _NOT_JSON: Final = "failed to parse JSON"
+_DENIED: Final = " is not authorized to perform: "
+"""Part of the text of `access.denial.build_denial`."""
 _OF_ATTRIBUTES: Final = "Invalid parameter: Attributes Reason: "
 _SOURCE = re.compile(r" \(start marker at \[Source: .*?\]\)")
 _PLACE = re.compile(r"line: (\d{1,7}), column: (\d{1,7})")
@@ -107,10 +109,12 @@ _PLACE = re.compile(r"line: (\d{1,7}), column: (\d{1,7})")
 
 def find_problems(error: AwsError, form: Form, words: Mapping[str, str]) -> dict[str, FieldProblem]:
     """Returns an error by the field that it is about. `words` maps words of error texts to fields, and the first word
-    in the text counts. An error without such a word has an empty name, and belongs to the whole form.
+    in the text counts. An error without such a word has an empty name, and belongs to the whole form. So does the
+    refusal of an action, because it contains names that the client chose.
     """
     text = error.message if error.detail is None else f"{error.message.rstrip('.')}. {error.detail}"
-    found = [(text.index(word), field) for word, field in words.items() if word in text]
+    is_denied = _DENIED in text
+    found = [(text.index(word), field) for word, field in words.items() if word in text and not is_denied]
     field = min(found)[1] if found else ""
     return {field: locate_problem(text, form.get_text(field))}
 

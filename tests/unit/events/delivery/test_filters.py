@@ -446,7 +446,7 @@ def _build_json(random: Random, levels: int = 4) -> Any:
 
 def test_every_value_of_a_payload_matches_a_pattern_for_it() -> None:
     """Whatever a payload contains, the pattern with the path and the value of a leaf matches. Only one lone surrogate
-    occurs, because names that differ in lone surrogates are equal."""
+    occurs, because names that differ only in unpaired surrogates are equal."""
     random, leaves = Random(2), 0
     index = FilterIndex((number, configuration(DATA=pattern)) for number, pattern in enumerate(PATTERNS))
     for _ in range(400):

@@ -21,7 +21,7 @@ from fastapi import APIRouter, FastAPI, Response
 
 import penstock_web.console
 from penstock.documents.console_pages import ConsolePage
-from penstock.errors import AwsError, InvalidParameterValue
+from penstock.errors import AccessDenied, AwsError, InvalidParameterValue
 from penstock.management.attention import find_concerns
 from penstock.management.rights import PUBLIC, SIGNED_IN, require
 from penstock.sns.filter_policy.compile import compile_policy
@@ -126,6 +126,8 @@ def test_a_problem_belongs_to_the_field_of_its_first_word() -> None:
     found = find_problems(InvalidParameterValue('FilterPolicy: "Endpoint"\n line: 1, column: 2'), form, words)
     assert found == {"filter": FieldProblem('Line 1, column 2: FilterPolicy: "Endpoint"', "{")}
     assert find_problems(InvalidParameterValue("other"), form, words) == {"": FieldProblem("other")}
+    denied = "User: u is not authorized to perform: sns:Subscribe on resource: Endpoint because no policy allows it"
+    assert find_problems(AccessDenied(denied), form, words) == {"": FieldProblem(denied)}
 
 
 @pytest.mark.parametrize(
