@@ -163,6 +163,8 @@ def test_a_busy_group_holds_up_no_other(db: Connection, connect: Connect) -> Non
         assert step(db, task, 1) == (0, "RUNNING")
         assert bodies(receive(db, arn)) == ["b1"]
     assert run(db, task) == 1
+    # On a busy machine, the sender's transaction is so old that only a full search finds the message.
+    set_search_due(db, arn)
     assert bodies(receive(db, arn)) == ["a2", "a1"]
 
 

@@ -94,10 +94,10 @@ def test_the_list_of_topics_begins_with_failing_endpoints(console: Console) -> N
         )
         db.commit()
         wait_until(lambda: "given up" in console.page("/topics"))
-        rows = re.findall(r'<tr data-row>.*?class="name"[^>]*>(.*?)</a>.*?<span class="badge (\w*)">(.*?)</span>',
-                          console.page("/topics"), re.DOTALL)  # fmt: skip
-        assert rows[:2] == [("z-lost", "bad", "given up"), ("m-fails", "warn", "fails")]
-        assert ("a-works", "good", "ok") in rows[2:]
+        row = r'class="name"[^>]*>(z-lost|m-fails|a-works)</a>.*?<span class="badge (\w*)">(.*?)</span>'
+        assert re.findall(row, console.page("/topics"), re.DOTALL) == [
+            ("z-lost", "bad", "given up"), ("m-fails", "warn", "fails"), ("a-works", "good", "ok"),
+        ]  # fmt: skip
         db.execute("delete from queue.outgoing_delivery where endpoint like '%z-lost%'")
         db.execute("delete from queue.delivery_endpoint where endpoint_key like '%m-fails%'")
         db.execute("delete from queue.topic where name in ('a-works', 'm-fails', 'z-lost')")

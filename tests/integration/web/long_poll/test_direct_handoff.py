@@ -201,7 +201,7 @@ async def test_a_receive_beside_a_send_waits_for_the_disk() -> None:
     waiters.wait(build_receive(1, visibility_seconds=7))
     await waiters.send(1)
     (arguments,) = pool.asked
-    assert arguments == [ORDERS, 1, 10, 7, None, False, None, None]
+    assert arguments == [ORDERS, 1, 10, 7, None, False, None]
 
 
 @pytest.mark.virtual_time
