@@ -170,6 +170,7 @@ class Triage:
         self.page.goto(f"{self.url}/queues/jobs-dead/failures")
         self.press("r")
         self.page.wait_for_url(re.compile("/console/queues/jobs-dead/redrive"))
+        self.page.locator("button[name=first]:focus").wait_for()  # The browser sets it after the page has arrived.
         self.press("Tab")
         assert re.fullmatch("Redrive all [0-9]+", self.focused())
         self.press("Enter")
