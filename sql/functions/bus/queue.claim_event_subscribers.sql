@@ -1,10 +1,11 @@
 -- queue.claim_event_subscribers: locks the delivery of a bus until the end of the transaction, and returns the
 -- subscribers that have events to receive. Returns no row if another worker delivers this bus.
--- Without p_replays, the first row has no subscriber: its `page` is the bus's cursor, and its `version` changes with
--- the subscribers that follow the cursor. If `version` is not p_version, a row for each of them follows. In both cases,
--- a row with `blocked` follows for each FIFO subscriber of which an event waits: the groups of these events.
--- With p_replays, returns of the other subscribers the one that has waited for the longest, so that replays take turns,
--- unless the replays pause (read_replay_pause). Its `page` is the last page that it has received.
+-- Without p_replays, the first row has no subscriber. Its `page` is the bus's cursor, and its `version` changes with
+-- the subscribers that follow the cursor. If `version` is not p_version, the next rows are these subscribers. The last
+-- rows are the FIFO subscribers with waiting events, and `blocked` has the groups of these events.
+-- With p_replays, returns one subscriber with its own cursor, the one that has waited for the longest, so that replays
+-- take turns. While replays pause (read_replay_pause), returns none. `page` is the last page that the subscriber has
+-- received.
 --   `revision` changes with the subscriber's configuration.
 -- A subscriber of which 10,000 events wait receives no more events for now, if it keeps an order or its target is
 -- outside the database.

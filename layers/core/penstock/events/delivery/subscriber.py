@@ -252,8 +252,7 @@ class Subscribers:
         return {key[0]: self._known[key] for key in keys if key in self._known}
 
     def find_index(self, subscribers: list[Subscriber]) -> FilterIndex:
-        """Returns an index of the filters of these subscribers. A process keeps the index for the next events of the
-        same subscribers."""
+        """Returns an index of the subscribers' filters. The next events of the same subscribers use the same index."""
         key = tuple(subscriber.subscriber_id for subscriber in subscribers)
         kept, index = self._indexes.get(key, (None, None))
         if index is None or kept != subscribers:
