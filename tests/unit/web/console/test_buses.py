@@ -5,7 +5,7 @@ import pytest
 from penstock.context import Context
 from penstock.environment import build_worker_environment
 from penstock.http import HttpRequest
-from penstock.management.attention import Concern
+from penstock.management.concerns import Concern
 from penstock.settings import Settings
 from penstock_web.console.buses.fields import describe_target
 from penstock_web.console.screens.buses import State, find_states

@@ -12,7 +12,6 @@ from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.events.publishing import ENVELOPE
 from penstock.management import bindings
-from penstock.management.attention import Concern
 from penstock.management.buses import changes, events, operations
 from penstock.management.buses.types import (
     BusDescription,
@@ -25,6 +24,7 @@ from penstock.management.buses.types import (
     SubscriberDescription,
     SubscriberPage,
 )
+from penstock.management.concerns import Concern
 from penstock.management.rights import SIGNED_IN, right_of
 from penstock.management.verdicts import LEVELS
 from penstock_web.console.buses.fields import (
