@@ -4,7 +4,7 @@
 --     subscriber_stopped for one that a user stopped while events wait, subscriber_fails for one whose target has
 --     refused an event for more than two minutes, or of which a delivery has ended without success in the last 15
 --     minutes, and subscriber_drops if the subscriber has no failure queue for these events.
---   `name` is the bus, by its ARN if it belongs to another account, and the subscriber, separated by a slash.
+--   `name` is the subscriber, and `bus` is the bus, by its ARN if it belongs to another account.
 --   `number` counts events that the subscriber has not read or not delivered, or that its target refuses (of 10,000
 --     events that wait) or has refused for the last time. For subscriber_drops, only the last.
 --   `since` is the time at which the bus received the first of them, or of the first refusal.
@@ -12,7 +12,7 @@
 --     deliver.
 -- This file also contains count_waiting_events.
 create or replace function queue.read_late_subscribers(p_account_id text, p_region text, p_late double precision)
-returns table (kind text, name text, number bigint, since timestamptz, error text)
+returns table (kind text, name text, number bigint, since timestamptz, error text, bus text)
 language plpgsql stable as $$
 #variable_conflict use_column
 declare
@@ -103,8 +103,7 @@ begin
                 then 'subscriber_drops' else 'subscriber_fails' end as kind) k
         where s.account_id = p_account_id and s.region = p_region and not s.revoked and s.state = 'RUNNING'
         order by t.since, s.subscriber_id limit 50))
-    select t.kind, case b.account_id when p_account_id then b.name else b.arn end || '/' || t.name, t.events, t.since,
-        t.error
+    select t.kind, t.name, t.events, t.since, t.error, case b.account_id when p_account_id then b.name else b.arn end
     from found t join queue.event_bus b on b.bus_id = t.bus_id;
 end $$;
 

@@ -9,20 +9,21 @@
 --     has been empty for two minutes has nothing to do and does not count.
 --     The other kinds are those of read_late_subscribers.
 --   `name` is the schedule that fails or the first late schedule, after its group and a colon unless the group is
---     default, or the endpoint of the first late delivery, or the queue and the target of a mapping, or the bus and the
---     subscriber. The value is null in other rows.
+--     default, or the endpoint of the first late delivery, or the target of a mapping, or the subscriber. The value is
+--     null in other rows.
 --   `number` counts late work up to p_max, failures in a row, failed invocations, or transactions.
 --   `since` is the time at which the first of the late work was due, or the first missed occurrence of a schedule, or
 --     the start of the transaction. The value is null if it is unknown.
 --   `error` is the last error of the schedule, the last result of the mapping, or the reason why it was stopped,
 --     or the last error of a subscriber's target. For late work, it names a transaction with locks (find_blocker).
+--   `owner` is the queue of a mapping, or the bus of a subscriber, by its ARN if it belongs to another account.
 -- Old transactions come from the last measurement (measure_installation). Uses the indexes schedule_account_due,
 -- schedule_account_failing, schedule_run_schedule, outgoing_delivery_account_due and event_source_mapping_troubled.
 -- This file also contains find_blocker.
 create or replace function queue.read_late_work(
     p_account_id text, p_region text, p_max int, p_late double precision, p_old double precision,
     p_transactions bigint)
-returns table (kind text, name text, number bigint, since timestamptz, error text, mapping_id text)
+returns table (kind text, name text, number bigint, since timestamptz, error text, mapping_id text, owner text)
 language plpgsql stable as $$
 #variable_conflict use_column
 declare
@@ -31,7 +32,7 @@ declare
 begin
     return query
     select 'schedules_late', (array_agg(l.name order by l.due_at))[1], count(*), min(l.due_at),
-        (select queue.find_blocker('queue.schedule', v_late)), null::text
+        (select queue.find_blocker('queue.schedule', v_late)), null::text, null::text
     from (
         select s.due_at, case when s.group_name = 'default' then s.name else s.group_name || ':' || s.name end as name
         from queue.schedule s
@@ -46,14 +47,15 @@ begin
         select min(r.scheduled_for) from (
             select x.* from queue.schedule_run x
             where x.schedule_id = f.schedule_id order by x.run_id desc limit f.consecutive_failures) r
-        where r.fired_at is null and r.error is not null and not r.out_of_band), f.last_error, null::text
+        where r.fired_at is null and r.error is not null and not r.out_of_band), f.last_error, null::text,
+        null::text
     from (
         select s.* from queue.schedule s
         where s.account_id = p_account_id and s.region = p_region and s.consecutive_failures > 0
         order by s.group_name, s.name limit 50) f;
     return query
     select 'deliveries_late', (array_agg(l.endpoint order by l.due_at))[1], count(*), min(l.due_at),
-        (select queue.find_blocker('queue.outgoing_delivery', v_late)), null::text
+        (select queue.find_blocker('queue.outgoing_delivery', v_late)), null::text, null::text
     from unnest(queue.delivery_carriers()) k(carrier)
     cross join lateral (
         select d.due_at, d.endpoint from queue.outgoing_delivery d
@@ -63,9 +65,8 @@ begin
     having count(*) > 0;
     return query
     select case when m.enabled then 'mapping_fails' else 'mapping_stopped' end,
-        split_part(m.queue_arn, ':', 6) || ' to ' || regexp_replace(m.function_arn, '^arn:.*:function:', ''),
-        m.failed_invocations, m.failing_since, case when m.enabled then m.last_result else m.reason end,
-        m.mapping_id::text
+        m.function_arn, m.failed_invocations, m.failing_since,
+        case when m.enabled then m.last_result else m.reason end, m.mapping_id::text, split_part(m.queue_arn, ':', 6)
     from queue.event_source_mapping m
     where m.account_id = p_account_id and m.region = p_region
         and (m.failing_since is not null or (not m.enabled and m.reason <> 'USER_INITIATED'))
@@ -77,13 +78,14 @@ begin
     order by m.failing_since, m.mapping_id
     limit 50;
     return query
-    select x.kind, x.name, x.number, x.since, x.error, null::text
+    select x.kind, x.name, x.number, x.since, x.error, null::text, x.bus
     from queue.read_late_subscribers(p_account_id, p_region, p_late) x;
     return query
-    select 'old_transaction', null::text, 1::bigint, v_now - r.value * interval '1 second', null::text, null::text
+    select 'old_transaction', null::text, 1::bigint, v_now - r.value * interval '1 second', null::text, null::text,
+        null::text
     from queue.reading r where r.name = 'oldest_transaction' and r.label = '' and r.value > p_old
     union all
-    select 'old_snapshot', null, r.value::bigint, null, null, null
+    select 'old_snapshot', null, r.value::bigint, null, null, null, null
     from queue.reading r where r.name = 'oldest_xmin' and r.label = '' and r.value > p_transactions;
 end $$;
 

@@ -213,7 +213,7 @@ def test_a_given_up_confirmation_names_its_topic(number: int, said: str) -> None
 
 def test_a_mapping_that_the_service_stops_has_not_recovered() -> None:
     told = Told(evaluations=1)
-    rows = [LateWorkRow(kind, "q to f", 3, NOW, "error", "7") for kind in ("mapping_fails", "mapping_stopped")]
+    rows = [LateWorkRow(kind, "f", 3, NOW, "error", "7", "q") for kind in ("mapping_fails", "mapping_stopped")]
     fails, stopped = map(describe_late_work, rows)
     assert [told(fails), told(stopped), told()] == [
         [("began", "mapping_fails")], [("began", "mapping_stopped")],

@@ -208,7 +208,7 @@ def join_causes(concerns: Sequence[Concern], by_mapping: Collection[tuple[str, s
     waiting = {one.name: one for one in concerns if (one.kind, one.name) in by_mapping}
     found: list[Concern] = []
     for one in concerns:
-        queue = waiting.get(one.name.partition(" to ")[0]) if one.kind in (MAPPING_FAILS, MAPPING_STOPPED) else None
+        queue = waiting.get(one.queue) if one.queue is not None else None
         found.append(one if queue is None else include_queue(one, queue))
     joined = {(other.kind, other.name) for one in found for other in one.includes}
     return [one for one in found if waiting.get(one.name) is not one or (one.kind, one.name) not in joined]

@@ -76,6 +76,9 @@ class Concern(Struct):
     subscriber `name`, after its bus and a slash, `subscriber_lags`, `subscriber_stopped`, `subscriber_fails` or
     `subscriber_drops`; for the database, `old_transaction` or `old_snapshot`. `state` is the word for the kind.
 
+    `queue` is the queue of a mapping. `bus`, which is the ARN of a bus of another account, and `subscriber` name a
+    subscriber. Other concerns have null there.
+
     One fault is one concern: `includes` names the concerns that this concern replaces, because they have the same
     cause.
 
@@ -99,6 +102,9 @@ class Concern(Struct):
     state: str = ""
     includes: list[Included] = []
     muted_until: datetime | None = None
+    queue: str | None = None
+    bus: str | None = None
+    subscriber: str | None = None
 
     def __post_init__(self) -> None:
         """Names the state by the kind, unless the caller names it."""
@@ -170,7 +176,6 @@ def name_given_up(row: FailedEndpointRow) -> str:
 def describe_late_work(row: LateWorkRow, settings: Settings | None = None) -> Concern:
     """Returns the concern about late or failing work, or an old transaction. `settings` are those of this process."""
     name, page = "Database", ConsolePage.SYSTEM.build_path()
-    includes: list[Included] = []
     if row.kind == SCHEDULES_LATE:
         name = name_first(row.name, row.number) or "Schedules"
         text = f"{name} {'is' if row.number == 1 and row.name else 'are'} due and did not fire."
@@ -192,17 +197,25 @@ def describe_late_work(row: LateWorkRow, settings: Settings | None = None) -> Co
     elif row.kind in SUBSCRIBER_KINDS:
         return describe_subscriber(row)
     elif row.kind in (MAPPING_FAILS, MAPPING_STOPPED):
-        name = name_mapping(*(row.name or "").split(" to ", 1))
-        page = ConsolePage.MAPPING.build_path(mapping=row.mapping_id or "")
-        what = "No invocation succeeds" if row.kind == MAPPING_FAILS else "The service stopped the mapping"
-        text = f"{what}: {(row.error or 'no cause').removeprefix('PROBLEM: ').rstrip('.')}."
-        includes = [Included(MAPPING_FAILS, name)] if row.kind == MAPPING_STOPPED else []
+        return describe_mapping(row)
     elif row.kind == OLD_TRANSACTION:
         text = "A transaction is open. PostgreSQL cannot remove deleted rows meanwhile."
     else:
         text = f"A snapshot is {row.number:,} transactions old. PostgreSQL cannot remove deleted rows meanwhile."
-    level = OTHER_LEVELS[row.kind]
-    return Concern(row.kind, level, name, to_utc(row.since), False, row.number, text, page, includes=includes)
+    return Concern(row.kind, OTHER_LEVELS[row.kind], name, to_utc(row.since), False, row.number, text, page)
+
+
+def describe_mapping(row: LateWorkRow) -> Concern:
+    """Returns the concern about a mapping whose invocations fail, or that the service stopped."""
+    queue = row.owner or ""
+    name = name_mapping(queue, row.name or "")
+    what = "No invocation succeeds" if row.kind == MAPPING_FAILS else "The service stopped the mapping"
+    return Concern(
+        kind=row.kind, level=OTHER_LEVELS[row.kind], name=name, since=to_utc(row.since), since_or_before=False,
+        number=row.number, text=f"{what}: {(row.error or 'no cause').removeprefix('PROBLEM: ').rstrip('.')}.",
+        page=ConsolePage.MAPPING.build_path(mapping=row.mapping_id or ""),
+        includes=[Included(MAPPING_FAILS, name)] if row.kind == MAPPING_STOPPED else [], queue=queue,
+    )  # fmt: skip
 
 
 def name_mapping(queue: str, target: str) -> str:
@@ -237,10 +250,13 @@ def describe_subscriber(row: LateWorkRow) -> Concern:
         text = f"{number} dropped, no failure queue: {error}."
     else:
         text = f"The target refuses {number}: {error}."
-    bus, _, name = (row.name or "").rpartition("/")
+    bus, name = row.owner or "", row.name or ""
     is_own = not bus.startswith("arn:")  # The account has no page about a bus of another account.
     page = ConsolePage.SUBSCRIBER.build_path(bus=bus, subscriber=name) if is_own else ""
-    return Concern(row.kind, level, row.name or "", to_utc(row.since), False, row.number, text, page)
+    return Concern(
+        kind=row.kind, level=level, name=f"{bus}/{name}", since=to_utc(row.since), since_or_before=False,
+        number=row.number, text=text, page=page, bus=bus, subscriber=name,
+    )  # fmt: skip
 
 
 def name_first(name: str | None, number: int) -> str:

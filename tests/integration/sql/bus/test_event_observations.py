@@ -36,14 +36,14 @@ def test_a_subscriber_that_does_not_read_lags(db: Connection) -> None:
     put(db, BUS, "1", "2")
     sequence(db)
     found = {row.kind: row for row in late(db)}
-    assert {kind: (row.name, row.number) for kind, row in found.items()} == {
-        "subscriber_lags": ("orders/slow", 2),
-        "subscriber_stopped": ("orders/stopped", 2),
+    assert {kind: (row.owner, row.name, row.number) for kind, row in found.items()} == {
+        "subscriber_lags": ("orders", "slow", 2),
+        "subscriber_stopped": ("orders", "stopped", 2),
     }
     assert late(db, 60.0) == []
     other = BUS.replace(ACCOUNT, "111122223333")
     db.execute("update queue.event_bus set account_id = '111122223333', arn = %s", (other,))
-    assert {row.name for row in late(db)} == {f"{other}/slow", f"{other}/stopped"}
+    assert {(row.owner, row.name) for row in late(db)} == {(other, "slow"), (other, "stopped")}
     db.execute("update queue.event_bus set account_id = %s, arn = %s", (ACCOUNT, BUS))
     EventDeliverer().run_once(SETTINGS, db)
     assert [row.kind for row in late(db)] == ["subscriber_stopped"]
@@ -56,7 +56,7 @@ def test_a_subscriber_fails_after_two_minutes_of_refusals(db: Connection) -> Non
     assert late(db) == []
     db.execute("update queue.event_retry set first_attempt_at = first_attempt_at - interval '3 minutes'")
     (row,) = late(db)
-    assert (row.kind, row.name, row.number) == ("subscriber_fails", "orders/failing", 1)
+    assert (row.kind, row.owner, row.name, row.number) == ("subscriber_fails", "orders", "failing", 1)
     assert (row.error or "").startswith("RESOURCE_NOT_FOUND: ")
     change_state(db, arn, "STOPPED")
     assert late(db) == []
@@ -74,7 +74,7 @@ def test_a_subscriber_fails_while_deliveries_end_without_success(db: Connection)
 
     assert fail("1", "2") == [2]
     (row,) = late(db)
-    assert (row.kind, row.name) == ("subscriber_drops", "orders/failing")
+    assert (row.kind, row.owner, row.name) == ("subscriber_drops", "orders", "failing")
     assert (row.error or "").startswith("RESOURCE_NOT_FOUND: ")
     assert fail("3") == [3]
     db.execute("update queue.event_outcome set failed_at = failed_at - interval '15 minutes'")
@@ -122,7 +122,7 @@ def test_events_that_wait_for_a_rate_are_lag(db: Connection, kind: str) -> None:
     assert late(db, 60.0) == []
     db.execute("update queue.event_retry set ingested_at = ingested_at - interval '2 minutes'")
     (row,) = late(db, 60.0)
-    assert (row.kind, row.name, row.number) == ("subscriber_lags", "orders/throttled", 3)
+    assert (row.kind, row.owner, row.name, row.number) == ("subscriber_lags", "orders", "throttled", 3)
     assert row.error == "The rate limit of the API destination is 7 a second"
     put(db, BUS, "4")
     sequence(db)

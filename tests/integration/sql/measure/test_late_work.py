@@ -150,10 +150,10 @@ def test_a_mapping_fails_from_its_first_failures_while_its_queue_has_messages(db
     send(db, arn, "a")
     db.execute("select queue.store_measurements(100, 0)")
     found = [row for row in call(db, READ_LATE_WORK, *PLACE, 9, 60.0, 600.0, 10_000_000) if row.mapping_id]
-    assert [(row.kind, row.name, row.error) for row in found] == [
-        ("mapping_fails", "q to fails longer", "No records processed"),
-        ("mapping_fails", "q to fails", "No records processed"),
-        ("mapping_stopped", "q to stopped", "its user was deleted"),
+    assert [(row.kind, row.owner, row.name, row.error) for row in found] == [
+        ("mapping_fails", "q", "fails longer", "No records processed"),
+        ("mapping_fails", "q", "fails", "No records processed"),
+        ("mapping_stopped", "q", "stopped", "its user was deleted"),
     ]  # fmt: skip
     receive(db, arn, 1)
     db.execute("update queue.event_source_mapping set enabled = true, failing_since = now() - interval '5 seconds'")

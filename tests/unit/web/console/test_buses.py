@@ -5,7 +5,8 @@ import pytest
 from penstock.context import Context
 from penstock.environment import build_worker_environment
 from penstock.http import HttpRequest
-from penstock.management.concerns import Concern
+from penstock.management.concerns import describe_late_work
+from penstock.postgres.statements.metrics import LateWorkRow
 from penstock.settings import Settings
 from penstock_web.console.buses.fields import describe_target
 from penstock_web.console.screens.buses import State, find_states
@@ -13,11 +14,13 @@ from penstock_web.console.screens.buses import State, find_states
 
 def test_the_worst_of_several_concerns_is_the_state() -> None:
     found = [
-        Concern("subscriber_lags", "bad", "orders/billing", None, False, 1, "late", ""),
-        Concern("subscriber_fails", "warn", "orders/billing", None, False, 1, "refused", ""),
-        Concern("subscriber_fails", "warn", "other/billing", None, False, 1, "refused", ""),
+        describe_late_work(LateWorkRow("subscriber_drops", "billing", 1, None, "gone", owner="orders")),
+        describe_late_work(LateWorkRow("subscriber_fails", "billing", 1, None, "gone", owner="orders")),
+        describe_late_work(LateWorkRow("subscriber_fails", "billing", 1, None, "gone", owner="other")),
     ]
-    assert find_states("orders", found) == {"billing": State("lags", "bad", "late")}
+    assert find_states("orders", found) == {
+        "billing": State("drops events", "bad", "1 event dropped, no failure queue: gone.")
+    }
 
 
 OWN = "arn:aws:events:us-east-1:123456789012"

@@ -171,9 +171,9 @@ def test_a_concern_leads_to_the_page_where_it_is_mended(kind: Kind, cause: Cause
          "/schedules"),
         (("schedules_late", "a", 10_000, None), "bad", "a and at least 9,999 more",
          "a and at least 9,999 more are due", "/schedules"),
-        (("mapping_fails", "q to https://u:p@a.test/x?k=1", 2, "PROBLEM: the target cannot be reached"), "bad",
+        (("mapping_fails", "https://u:p@a.test/x?k=1", 2, "PROBLEM: the target cannot be reached", "q"), "bad",
          "q to https://a.test/x", "No invocation succeeds: the target cannot be reached.", "/mappings/7"),
-        (("mapping_stopped", "q to f", 2, "its user was deleted."), "bad", "q to f",
+        (("mapping_stopped", "f", 2, "its user was deleted.", "q"), "bad", "q to f",
          "The service stopped the mapping: its user was deleted.", "/mappings/7"),
         (("schedule_fails", "<a>/b", 2, "no queue"), "warn", "<a>/b", "The schedule failed 2 times: no queue.",
          "/schedules/%3Ca%3E%2Fb"),
@@ -184,19 +184,19 @@ def test_a_concern_leads_to_the_page_where_it_is_mended(kind: Kind, cause: Cause
          "/schedules/a"),
         (("deliveries_late", "https://a.test/x?k=1", 2, None), "bad", "https://a.test/x and 1 more",
          "2 due deliveries wait, the first to https://a.test/x.", "/deliveries?view=waiting"),
-        (("subscriber_lags", "orders/billing", 2, None), "bad", "orders/billing",
+        (("subscriber_lags", "billing", 2, None, "orders"), "bad", "orders/billing",
          "2 events wait for the subscriber. A process",
          "/buses/orders/subscribers/billing"),
-        (("subscriber_lags", "orders/billing", 1, "no target"), "bad", "orders/billing",
+        (("subscriber_lags", "billing", 1, "no target", "orders"), "bad", "orders/billing",
          "1 event waits for the subscriber. no target.",
          "/buses/orders/subscribers/billing"),
-        (("subscriber_stopped", "orders/billing", 2, None), "info", "orders/billing",
+        (("subscriber_stopped", "billing", 2, None, "orders"), "info", "orders/billing",
          "A user stopped the subscriber, and 2 events wait.",
          "/buses/orders/subscribers/billing"),
-        (("subscriber_fails", "orders/billing", 1, "RESOURCE_NOT_FOUND: gone."), "warn", "orders/billing",
+        (("subscriber_fails", "billing", 1, "RESOURCE_NOT_FOUND: gone.", "orders"), "warn", "orders/billing",
          "The target refuses 1 event: RESOURCE_NOT_FOUND: gone.",
          "/buses/orders/subscribers/billing"),
-        (("subscriber_drops", "orders/billing", 6060, "RESOURCE_NOT_FOUND: gone."), "bad", "orders/billing",
+        (("subscriber_drops", "billing", 6060, "RESOURCE_NOT_FOUND: gone.", "orders"), "bad", "orders/billing",
          "6,060 events dropped, no failure queue: RESOURCE_NOT_FOUND: gone.",
          "/buses/orders/subscribers/billing"),
         (("old_transaction", None, 1, None), "warn", "Database", "A transaction is open.", "/system"),
@@ -204,9 +204,9 @@ def test_a_concern_leads_to_the_page_where_it_is_mended(kind: Kind, cause: Cause
          "/system"),
     ],
 )  # fmt: skip
-def test_late_work(row: tuple[str, str | None, int, str | None], level: str, name: str, text: str, page: str) -> None:
-    kind, schedule, number, error = row
-    found = describe_late_work(LateWorkRow(kind, schedule, number, NOW, error, "7"))
+def test_late_work(row: tuple[Any, ...], level: str, name: str, text: str, page: str) -> None:
+    kind, named, number, error, *owner = row
+    found = describe_late_work(LateWorkRow(kind, named, number, NOW, error, "7", *owner))
     assert (found.kind, found.level, found.name, found.since, found.number) == (kind, level, name, NOW, number)
     assert found.text.startswith(text)
     assert found.page == f"/console{page}"
@@ -225,9 +225,9 @@ def test_the_advice_about_late_work_is_for_this_process(kind: str) -> None:
 
 
 def test_a_subscriber_of_another_accounts_bus_has_no_page() -> None:
-    name = "arn:aws:events:us-east-1:111122223333:event-bus/orders/billing"
-    found = describe_late_work(LateWorkRow("subscriber_lags", name, 2, NOW, None))
-    assert (found.name, found.page) == (name, "")
+    bus = "arn:aws:events:us-east-1:111122223333:event-bus/orders"
+    found = describe_late_work(LateWorkRow("subscriber_lags", "billing", 2, NOW, None, owner=bus))
+    assert (found.name, found.bus, found.page) == (f"{bus}/billing", bus, "")
 
 
 def test_an_endpoint_leads_to_its_attempts_unless_the_url_has_a_secret() -> None:
@@ -324,7 +324,7 @@ def test_a_queue_that_a_user_paused_is_less_severe_than_one_that_messages_return
 @pytest.mark.parametrize("kind", ["mapping_fails", "mapping_stopped"])
 def test_a_queue_and_its_failing_mapping_are_one_row(verdict: Verdict, known: dict[str, Any], kind: str) -> None:
     """The mapping's row names the queue's state. Other queues, and dead letters of the same queue, keep their rows."""
-    mapping = describe_late_work(LateWorkRow(kind, "q to f", 9, NOW, "boom", "7"))
+    mapping = describe_late_work(LateWorkRow(kind, "f", 9, NOW, "boom", "7", "q"))
     queues = [judged("q", verdict, dead_letters=True, **known), judged("q to f", verdict), judged("p", verdict)]
     found = find_concerns(queues, [mapping])
     assert sorted((one.kind, one.name) for one in found) == sorted(
@@ -338,7 +338,7 @@ def test_a_queue_and_its_failing_mapping_are_one_row(verdict: Verdict, known: di
 
 
 def test_a_queue_that_waits_for_another_reason_keeps_its_row() -> None:
-    mapping = describe_late_work(LateWorkRow("mapping_fails", "q to f", 9, NOW, "boom", "7"))
+    mapping = describe_late_work(LateWorkRow("mapping_fails", "f", 9, NOW, "boom", "7", "q"))
     queue = judged("q", Verdict(Kind.STALLED, cause=Cause.NOBODY_RECEIVES, backlog=3))
     assert {one.kind for one in find_concerns([queue], [mapping])} == {"stalled", "mapping_fails"}
 

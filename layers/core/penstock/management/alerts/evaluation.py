@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import lru_cache
 from typing import Final
+from uuid import UUID
 
 import msgspec
 
-from penstock.access.resources import build_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.environment import Environment, build_worker_environment
@@ -21,7 +21,7 @@ from penstock.settings import Settings
 from penstock.settings.alert_url import parse_alert_url
 
 from .messages import Message, Recipient, write_messages
-from .state import Change, Place, Rules, decide, list_included, list_places
+from .state import Change, Place, Rules, decide, find_place, list_included, list_places
 
 OUTAGE_INTERVALS: Final = 3
 """An evaluation that comes later than this many intervals after the last one means an outage."""
@@ -30,7 +30,7 @@ OUTAGE: Final = "No process of Penstock could change the database"
 MAX_OUTAGE: Final = timedelta(days=1)
 """After a longer time, the installation was probably stopped, or had no alerts."""
 MAX_MAPPINGS: Final = 1_000
-"""At most this many mappings of a queue are compared with the stored alerts."""
+"""The number of mappings that a call reads to compare them with the stored alerts."""
 _NO_REQUEST: Final = HttpRequest("GET", "/", b"", {}, b"")
 
 
@@ -54,7 +54,7 @@ def evaluate(settings: Settings, begun: BegunRow, interval_ms: int, refusal: str
             urls[row.account_id] = row.url
     if not has_default:  # no address learns of the installation's problems
         concerns = {place: concern for place, concern in concerns.items() if place.account_id}
-    included.update((yield from find_unproven(rows.keys() - concerns.keys(), settings)))
+    included.update((yield from find_unproven(rows.keys() - concerns.keys())))
     decision = decide(rows, concerns, begun.now, read_rules(settings), included)
     changes = [*find_outage(begun, interval_ms, refusal), *decision.changes]
     messages = list(address_changes(changes, urls, settings)) if changes else []
@@ -67,20 +67,30 @@ def evaluate(settings: Settings, begun: BegunRow, interval_ms: int, refusal: str
     return stored.deliveries
 
 
-def find_unproven(places: Iterable[Place], settings: Settings) -> Operation[list[Place]]:
+def find_unproven(places: Iterable[Place]) -> Operation[list[Place]]:
     """Returns the problems of mappings that have had no success since. Such a mapping needs no attention while its
     queue is empty or a user has disabled it, but only a success shows that its function works again.
     """
-    found = []
-    for place in places:
-        if place.subject == MAPPING_FAILS:
-            queue = place.name.partition(" to ")[0]
-            arn = build_arn("sqs", queue, act_for(place.account_id, place.region, settings))
-            limits = (place.account_id, place.region, None, arn, None, None, MAX_MAPPINGS)
-            stored = [read_mapping(row.mapping) for row in (yield from Call(LIST_MAPPINGS, limits))]
-            failing = {name_mapping(queue, one.function_arn) for one in stored if one.failing_since is not None}
-            found += [place] if place.name in failing else []
-    return found
+    mappings = [place for place in places if place.subject == MAPPING_FAILS]
+    failing: set[Place] = set()
+    for account_id, region in {(place.account_id, place.region) for place in mappings}:
+        for name in (yield from name_failing_mappings(account_id, region)):
+            failing.add(find_place(account_id, region, MAPPING_FAILS, name))
+    return [place for place in mappings if place in failing]
+
+
+def name_failing_mappings(account_id: str, region: str) -> Operation[list[str]]:
+    """Returns the names of the mappings whose last invocation failed, also of those that a user has disabled."""
+    names: list[str] = []
+    after: UUID | None = None
+    while True:
+        limits = (account_id, region, None, None, None, after, MAX_MAPPINGS)
+        page = [read_mapping(row.mapping) for row in (yield from Call(LIST_MAPPINGS, limits))]
+        failing = (one for one in page if one.failing_since is not None)
+        names += [name_mapping(one.queue_arn.rpartition(":")[2], one.function_arn) for one in failing]
+        if len(page) < MAX_MAPPINGS:
+            return names
+        after = page[-1].mapping_id
 
 
 def read_rules(settings: Settings) -> Rules:

@@ -203,8 +203,9 @@ READ_VERDICT_FACTS = Statement("queue.read_verdict_facts", ("text[]",), VerdictF
 # --- what needs attention --------------------------------------------------------------------------------------------
 class LateWorkRow(NamedTuple):
     """Late or failing work of an account, or an old transaction. `kind` is the kind of concern. `name` is the schedule
-    that fails, the first late schedule, the endpoint of the first late delivery, or the queue and target of a mapping.
-    `error` describes a failure. `since` is None if the time is unknown.
+    that fails, the first late schedule, the endpoint of the first late delivery, the target of a mapping or a
+    subscriber. `owner` is the queue of a mapping, or the bus of a subscriber. `error` describes a failure. `since` is
+    None if the time is unknown.
     """
 
     kind: str
@@ -213,6 +214,7 @@ class LateWorkRow(NamedTuple):
     since: datetime | None
     error: str | None
     mapping_id: str | None = None
+    owner: str | None = None
 
 
 READ_LATE_WORK = Statement("queue.read_late_work", ("text", "text", "int4", "float8", "float8", "int8"), LateWorkRow)

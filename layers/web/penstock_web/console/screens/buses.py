@@ -118,9 +118,8 @@ def find_states(bus: str, concerns: Iterable[Concern]) -> dict[str, State]:
     """Returns the worst state of each of a bus's subscribers that need attention, by the words of the overview."""
     found: dict[str, State] = {}
     for one in sorted(concerns, key=lambda one: LEVELS.index(one.level), reverse=True):
-        owner, _, name = one.name.rpartition("/")
-        if owner == bus:
-            found[name] = State(one.state, one.level, one.text)
+        if one.bus == bus and one.subscriber is not None:
+            found[one.subscriber] = State(one.state, one.level, one.text)
     return found
 
 
@@ -138,7 +137,8 @@ def find_worst(found: Sequence[BusDescription], concerns: Sequence[Concern] | No
         return {}
     worst = {bus.name: State("ok", "good") for bus in found if bus.subscribers}
     for concern in sorted(concerns, key=lambda one: LEVELS.index(one.level), reverse=True):
-        worst[concern.name.rpartition("/")[0]] = State(concern.state, concern.level)
+        if concern.bus is not None:
+            worst[concern.bus] = State(concern.state, concern.level)
     return worst
 
 
