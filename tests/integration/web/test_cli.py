@@ -20,6 +20,7 @@ from tests.support.web.bus_options import BUS_OPTIONS
 COMMANDS = list(typer.main.get_command(application()).commands)  # type: ignore[attr-defined]
 COMMAND = [sys.executable, "-m", "penstock_web.cli"]
 SELECTION = ["--text TEXT", "--json [PATH=VALUE]", "--filter JSON", "--attribute NAME=VALUE"]
+SELECTED = ["NAME", "--to QUEUE", "--id ID", *SELECTION, "--rate N", "--endpoint URL"]
 # Maps each command to the options and arguments that its help text must contain.
 OPTIONS: dict[str, list[str]] = {
     "": ["--version", "--install-completion", "--show-completion"],
@@ -87,18 +88,8 @@ OPTIONS: dict[str, list[str]] = {
     "receivers": ["NAME", "--endpoint URL", "--json"],
     "search": ["NAME", *SELECTION, "--limit N", "--endpoint URL"],
     "failures": ["NAME", "--by WHAT", *SELECTION[:-1], "--attribute NAME[=VALUE]", "--endpoint URL"],
-    "redrive": [
-        "NAME",
-        "--to QUEUE",
-        "--id ID",
-        *SELECTION,
-        "--rate N",
-        "--canary N",
-        "--wait",
-        "--yes",
-        "--endpoint URL",
-    ],
-    "edit": ["NAME", "--set PATH=VALUE", "--to QUEUE", "--id ID", *SELECTION, "--preview", "--endpoint URL"],
+    "redrive": [*SELECTED, "--canary N", "--wait", "--yes"],
+    "edit": [*SELECTED, "--set PATH=VALUE", "--preview"],
     "moves": ["list", "continue", "cancel"],
     "moves list": ["NAME", "--endpoint URL", "--json"],
     "moves continue": ["NAME", "ID", "--rate N", "--endpoint URL", "--json"],

@@ -1,8 +1,9 @@
-"""Tests the question of `penstock redrive` (docs/reference/command_line.md, "Dead letters")."""
+"""Tests the question of `penstock redrive` and the rate of `penstock edit` (docs/reference/command_line.md)."""
 
 import io
 import sys
 
+import psycopg
 import pytest
 
 from penstock_web.cli import main
@@ -78,3 +79,29 @@ def test_lists_have_ids_and_redrive_names_the_source_queue_and_the_next_step(
         moved = output("redrive", "dead", "--canary", "1", "--yes")
         (move,) = http.get("/v1/queues/dead/moves").json()["moves"]
         assert f"`penstock moves continue dead {move['id']}`" in moved
+
+
+def test_an_edit_has_a_rate_over_all_requests(
+    postgres: TestServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request edits two messages here. The next request waits until their copies are visible."""
+    constants = {"penstock.management.messages.editing.MAX_REPLACED": 2}
+    pauses: list[float] = []
+    with (
+        postgres.database() as database,
+        running_service(database.api_dsn, constants=constants) as service,
+        service.http() as http,
+    ):
+        for name in ("rated", "rated-to"):
+            http.post("/v1/queues", json={"name": name}).raise_for_status()
+        http.post("/v1/queues/rated/messages", json=[{"message": {"n": n}} for n in range(3)]).raise_for_status()
+        edit = ["edit", "rated", "--set", "n=9", "--filter", "{}", "--to", "rated-to", "--endpoint", service.url]
+        monkeypatch.setattr("time.sleep", pauses.append)
+        assert main([*edit, "--rate", "1", "--preview"]) == 0
+        assert pauses == [], "a preview changes nothing"
+        assert main([*edit, "--rate", "1"]) == 0
+        assert capsys.readouterr().out.endswith("sent 2 edited messages\nsent 1 edited message\n")
+        assert pauses == [2]
+        with psycopg.connect(database.dsn) as db:
+            rows = db.execute("select s.visible_at > s.sent_at from queue.side s").fetchall()
+    assert rows == [(True,)], "the second copy of the first request has a delay"

@@ -192,6 +192,12 @@ def edit(  # noqa: PLR0913, PLR0917 - each is an option
     text: BodyText = None,
     attribute: AttributeValue = None,
     filter_: FilterText = None,
+    rate: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", parser=whole_number(1, 500), help="maximum number of copies that become visible per second"
+        ),
+    ] = None,
     preview: Annotated[
         bool, typer.Option("--preview", help="change nothing; show three messages before and after")
     ] = False,
@@ -199,7 +205,10 @@ def edit(  # noqa: PLR0913, PLR0917 - each is an option
     json: JsonOrValue = None,
     output: Output = None,
 ) -> None:
-    """Sends edited copies of the selected messages and deletes the originals. Messages without the path stay."""
+    """Sends edited copies of the selected messages and deletes the originals. Messages without the path stay.
+
+    The rate of a request limits its own copies, so a further request waits until all of them are visible.
+    """
     conditions = read_filter(filter_, text, json, attribute)
     if bool(ids) == bool(conditions or filter_):
         raise LocalError("select messages by --id, or by their content; --filter '{}' selects all messages")
@@ -211,7 +220,7 @@ def edit(  # noqa: PLR0913, PLR0917 - each is an option
     client, place = RestClient(endpoint), None
     as_json = prints_json(json, output)
     while True:
-        more = {"to": to, "after": place}
+        more = {"to": to, "per_second": rate, "after": place}
         done = client.call(
             "POST",
             build_queue_path(name, "/messages/replace"),
@@ -221,6 +230,9 @@ def edit(  # noqa: PLR0913, PLR0917 - each is an option
         place = done["next"]
         if place is None or preview:
             return
+        replaced = done["replaced"]
+        if rate is not None and isinstance(replaced, int):
+            time.sleep(replaced / rate)
 
 
 def describe_edit(done: Document, is_preview: bool) -> str:
