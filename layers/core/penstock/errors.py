@@ -327,12 +327,18 @@ class ExpiredToken(AwsError):
 
 
 class AccessDenied(AwsError):
+    """`resource` is the ARN of the resource that the caller may not use, or None if the error names no resource."""
+
     is_access_error = True
     json_type = "AccessDeniedException"
     query_code = "AccessDenied"
     namespace = CORAL
     status = 403
     default_message = "Access to the resource is denied."
+
+    def __init__(self, message: str | None = None, detail: str | None = None, *, resource: str | None = None) -> None:
+        super().__init__(message, detail)
+        self.resource = resource
 
 
 # --- our own faults --------------------------------------------------------------------------------------------------

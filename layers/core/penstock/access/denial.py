@@ -36,7 +36,8 @@ def build_denial(
         if explicit
         else f"because no {policies.value} policy allows the {name} action"
     )
-    return AccessDenied(f"User: {principal.arn} is not authorized to perform: {name} on resource: {arn} {reason}")
+    message = f"User: {principal.arn} is not authorized to perform: {name} on resource: {arn} {reason}"
+    return AccessDenied(message, resource=arn)
 
 
 def _choose_article(policies: Policies) -> str:

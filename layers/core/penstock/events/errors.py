@@ -112,14 +112,9 @@ def as_events_error(error: AwsError) -> AwsError:
     The text about violated constraints does not quote the values, because patterns and parameters can be secret.
     """
     if isinstance(error, ConstraintViolation):
-        return InvalidInputException(describe_violations(list(map(_omit_value, error.problems))))
+        return InvalidInputException(describe_violations([problem._replace(shown="") for problem in error.problems]))
     if isinstance(error, errors.AccessDenied):
         return AccessDeniedException(error.message)
     if isinstance(error, errors.RequestThrottled):
         return ThrottlingException()
     return InternalException(error.message) if isinstance(error, errors.InternalFailure) else error
-
-
-def _omit_value(problem: str) -> str:
-    _, sign, rest = problem.rpartition(" at '")
-    return f"Value{sign}{rest}"

@@ -170,11 +170,21 @@ class ScheduleUnusable(ManagementError):  # noqa: N818 - called as the response 
     """The schedule could never fire.
 
     `details` are members of the error document if an expression is wrong: its position (from 0, in the written
-    expression), suggestion, examples.
+    expression), suggestion, examples. `member` names the wrong member of the request, or is empty if the expression is
+    wrong. `reason` is the text about a member without its name.
     """
 
     json_type = query_code = "ScheduleInvalid"
 
-    def __init__(self, message: str, details: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, message: str, details: Mapping[str, Any] | None = None, *, member: str = "", reason: str = ""
+    ) -> None:
         super().__init__(message)
         self.details = details or {}
+        self.member = member
+        self.reason = reason
+
+    @classmethod
+    def of(cls, member: str, reason: str) -> "ScheduleUnusable":
+        """Returns the error about a member of the request."""
+        return cls(f"{member}: {reason}", member=member, reason=reason)

@@ -10,7 +10,7 @@ the body is `{"Message": …}`.
 from collections.abc import Sequence
 
 from penstock import errors
-from penstock.aws.codec.limits import MAX_QUOTED_LENGTH, describe_problem, describe_violations
+from penstock.aws.codec.limits import MAX_QUOTED_LENGTH, Violation, describe_violations
 from penstock.errors import AwsError
 
 
@@ -22,25 +22,33 @@ class SchedulerError(AwsError):
 
 class ValidationException(SchedulerError):
     json_type = query_code = "ValidationException"
+    violations: Sequence[Violation] = ()
+    """The members of the request that violate their limits, or nothing for another error."""
 
     @classmethod
-    def of(cls, problems: Sequence[str]) -> "ValidationException":
+    def of(cls, problems: Sequence[Violation]) -> "ValidationException":
         """Returns one error whose text lists all problems of a request's members."""
-        return cls(describe_violations(problems))
+        error = cls(describe_violations(problems))
+        error.violations = problems
+        return error
 
     @classmethod
     def expression(cls, written: str, detail: str | None = None) -> "ValidationException":
         """Returns the error for a schedule expression, in AWS's text (LocalStack issue 9284 quotes it)."""
-        return cls(f"Invalid Schedule Expression {written}.", detail)
+        return ExpressionInvalid(f"Invalid Schedule Expression {written}.", detail)
 
     @classmethod
     def member(cls, value: str | None, path: str, constraint: str, detail: str | None = None) -> "ValidationException":
         """Returns AWS's error for a member such as `target.arn`. None means absent. The texts of constraints are
         Penstock's choice."""
         shown = "null" if value is None else f"'{value[:MAX_QUOTED_LENGTH]}'"
-        error = cls.of([describe_problem(shown, path, f"Member must {constraint}")])
+        error = cls.of([Violation(shown, path, f"Member must {constraint}")])
         error.detail = detail
         return error
+
+
+class ExpressionInvalid(ValidationException):
+    """The schedule expression is not valid."""
 
 
 class ConflictException(SchedulerError):
@@ -61,6 +69,10 @@ class ResourceNotFoundException(SchedulerError):
     def missing(cls, what: str) -> "ResourceNotFoundException":
         """Returns the error for a missing `what`, such as `Schedule nightly` (text: aws-sdk-js-v3 issue 5720)."""
         return cls(f"{what} does not exist.")
+
+
+class ScheduleGroupNotFound(ResourceNotFoundException):
+    """The schedule group does not exist."""
 
 
 class ServiceQuotaExceededException(SchedulerError):

@@ -27,6 +27,7 @@ from . import types as scheduler
 from .errors import (
     ConflictException,
     ResourceNotFoundException,
+    ScheduleGroupNotFound,
     SchedulerError,
     ServiceQuotaExceededException,
     ValidationException,
@@ -196,7 +197,7 @@ def check_group(name: str, context: Context) -> Operation[None]:
 
 
 def build_missing_error(name: str) -> SchedulerError:
-    return ResourceNotFoundException.missing(f"Schedule group {name}")
+    return ScheduleGroupNotFound.missing(f"Schedule group {name}")
 
 
 def describe_group(group: ScheduleGroup) -> dict[str, Any]:

@@ -19,7 +19,13 @@ from penstock.postgres.statements.schedules import DROP_SCHEDULE_ONCE, LIST_SCHE
 from . import paging, targets
 from . import rows as schedule_rows
 from . import types as scheduler
-from .errors import ConflictException, ResourceNotFoundException, ServiceQuotaExceededException, ValidationException
+from .errors import (
+    ConflictException,
+    ResourceNotFoundException,
+    ScheduleGroupNotFound,
+    ServiceQuotaExceededException,
+    ValidationException,
+)
 from .expressions.expression import Expression, ScheduleInvalid, parse_aws
 from .expressions.zones import find_zone
 from .groups import build_token, check_group
@@ -145,8 +151,9 @@ def build_error(error: str, group: str, name: str) -> Exception:
     """Returns the typed error for a code that queue.put_schedule returned."""
     if error == "ScheduleExists":
         return ConflictException.exists(f"Schedule {name}")
-    what = f"Schedule group {group}" if error == "GroupNotFound" else f"Schedule {name}"
-    return ResourceNotFoundException.missing(what)
+    if error == "GroupNotFound":
+        return ScheduleGroupNotFound.missing(f"Schedule group {group}")
+    return ResourceNotFoundException.missing(f"Schedule {name}")
 
 
 def check_expression(request: scheduler.CreateScheduleRequest) -> Expression:

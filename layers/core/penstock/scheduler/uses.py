@@ -67,7 +67,7 @@ def use_schedule_and_target(request: CreateScheduleRequest, context: Context) ->
             action = RAW_EVENTS if service == "events" and is_raw else INVOKES[service]
             yield Use(arn, action=action, acting=acting)
         elif account_id != context.account_id:
-            raise AccessDenied(f"Access to the resource {arn} is denied.")
+            raise AccessDenied(f"Access to the resource {arn} is denied.", resource=arn)
 
 
 def use_group(request: _WithName, context: Context) -> Uses:

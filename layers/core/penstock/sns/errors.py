@@ -10,7 +10,7 @@ writes no `<Detail/>` into an XML error, so `encode_error` in aws/codec/xml.py o
 from collections.abc import Sequence
 from types import MappingProxyType
 
-from penstock.aws.codec.limits import describe_problem, describe_violations
+from penstock.aws.codec.limits import Violation, describe_violations
 from penstock.errors import AccessDenied, AwsError, InternalFailure, RequestThrottled
 
 SNS = "com.amazonaws.sns"
@@ -47,7 +47,7 @@ class ValidationError(SnsError):
     query_code = "ValidationError"
 
     @classmethod
-    def of(cls, problems: Sequence[str]) -> "ValidationError":
+    def of(cls, problems: Sequence[Violation]) -> "ValidationError":
         """Returns the error with all violations of a request's members in one text."""
         return cls(describe_violations(problems))
 
@@ -55,7 +55,7 @@ class ValidationError(SnsError):
     def missing(cls, path: str) -> "ValidationError":
         """Returns the error for a missing member. AWS writes `Tags.1.Key` as `tags.1.member.key`."""
         parts = [f"{part}.member" if part.isdigit() else part[:1].lower() + part[1:] for part in path.split(".")]
-        return cls.of([describe_problem("null", ".".join(parts), "Member must not be null")])
+        return cls.of([Violation("null", ".".join(parts), "Member must not be null")])
 
 
 class NotFound(SnsError):

@@ -30,8 +30,7 @@ def name_error(error: AwsError) -> str:
 
 
 class ConstraintViolation(AwsError):
-    """One or more members of a request violate their constraints. `problems` describes the violations with AWS's
-    texts."""
+    """One or more members of a request violate their constraints."""
 
     json_type = query_code = "ValidationException"
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -20,23 +20,34 @@ MAX_QUOTED_LENGTH = 512  # the most characters of a value that an error text quo
 
 LATEST = 253_402_300_799  # the end of the year 9999, in seconds since 1970
 
-Problems = list[str]
+
+class Violation(NamedTuple):
+    """A limit that a member of a request violates. `shown` is the value as error texts quote it, or empty for a value
+    that they do not quote. `path` is the member's path in AWS's spelling.
+    """
+
+    shown: str
+    path: str
+    reason: str
+
+
+Problems = list[Violation]
 Check: TypeAlias = Callable[[Iterable[Any]], bool]
 
 
-def describe_problem(shown: str, path: str, reason: str) -> str:
-    return f"Value {shown} at '{path}' failed to satisfy constraint: {reason}"
-
-
-def describe_violations(problems: Sequence[str]) -> str:
+def describe_violations(problems: Sequence[Violation]) -> str:
     """Returns the error text for all violations of a request."""
     number = len(problems)
-    return f"{number} validation error{'s' if number > 1 else ''} detected: {'; '.join(problems)}"
+    texts = (
+        f"{f'Value {shown}' if shown else 'Value'} at '{path}' failed to satisfy constraint: {reason}"
+        for shown, path, reason in problems
+    )
+    return f"{number} validation error{'s' if number > 1 else ''} detected: {'; '.join(texts)}"
 
 
 def find_scalar_problems(limits: Limits, value: str | int, path: str) -> Problems:
     reasons = find_text_reasons(limits, value) if isinstance(value, str) else size_reasons(limits, value, "value")
-    return [describe_problem(f"'{str(value)[:MAX_QUOTED_LENGTH]}'", path, reason) for reason in reasons]
+    return [Violation(f"'{str(value)[:MAX_QUOTED_LENGTH]}'", path, reason) for reason in reasons]
 
 
 def find_text_reasons(limits: Limits, value: str) -> Iterable[str]:
@@ -129,12 +140,12 @@ def _has_limits(shape: Shape) -> bool:
             return any(_has_limits(member.shape) for member in members)
 
 
-def _find_in_structure(shape: Structure, value: object, prefix: str) -> Iterator[str]:
+def _find_in_structure(shape: Structure, value: object, prefix: str) -> Iterator[Violation]:
     for member in shape.members:
         yield from _find_in_value(member.shape, getattr(value, member.attribute), prefix + build_display_name(member))
 
 
-def _find_in_value(shape: Shape, value: object, path: str) -> Iterator[str]:
+def _find_in_value(shape: Shape, value: object, path: str) -> Iterator[Violation]:
     """Returns the violations in a value. Maps in requests have no limits."""
     if isinstance(shape, Scalar) and isinstance(value, str | int):
         yield from find_scalar_problems(shape.limits, value, path)

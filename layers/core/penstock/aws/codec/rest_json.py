@@ -24,8 +24,8 @@ from .limits import (
     LATEST,
     MAX_QUOTED_LENGTH,
     Problems,
+    Violation,
     build_display_name,
-    describe_problem,
     find_scalar_problems,
     find_text_reasons,
     size_reasons,
@@ -125,7 +125,7 @@ def _decode_member(member: Member, value: Any, prefix: str, problems: Problems) 
     if value is not None:
         return _decode_value(member.shape, value, path, problems)
     if member.required:
-        problems.append(describe_problem("null", path, "Member must not be null"))
+        problems.append(Violation("null", path, "Member must not be null"))
     return None
 
 
@@ -135,9 +135,7 @@ def _decode_value(shape: Shape, value: Any, path: str, problems: Problems) -> An
             return _decode_scalar(kind, limits, value, path, problems)
         case List(item, limits=limits):
             _expect(list, value)
-            problems.extend(
-                describe_problem("[…]", path, reason) for reason in size_reasons(limits, len(value), "length")
-            )
+            problems.extend(Violation("[…]", path, reason) for reason in size_reasons(limits, len(value), "length"))
             entries = enumerate(value[: limits.most], 1)
             return [_decode_value(item, entry, f"{path}.{n}.member", problems) for n, entry in entries]
         case Map():
@@ -149,14 +147,12 @@ def _decode_value(shape: Shape, value: Any, path: str, problems: Problems) -> An
 
 
 def _decode_map(shape: Map, value: dict[str, object], path: str, problems: Problems) -> dict[str, object]:
-    problems.extend(
-        describe_problem("{…}", path, reason) for reason in size_reasons(shape.limits, len(value), "length")
-    )
+    problems.extend(Violation("{…}", path, reason) for reason in size_reasons(shape.limits, len(value), "length"))
     entries = list(value.items())[: shape.limits.most]
     for key, _ in entries:
         if reasons := list(find_text_reasons(shape.key_limits, key)):
             constraint = f"Map keys must satisfy constraint: [{', '.join(reasons)}]"
-            problems.append(describe_problem("{…}", path, constraint))
+            problems.append(Violation("{…}", path, constraint))
         _check_nul(key, path, problems)
     return {key: _decode_value(shape.value, entry, f"{path}.{key}", problems) for key, entry in entries}
 
@@ -186,7 +182,7 @@ def _decode_scalar(kind: type, limits: Limits, value: Any, path: str, problems: 
 def _check_nul(text: str, path: str, problems: Problems) -> None:
     if "\0" in text:  # our choice: PostgreSQL cannot store NUL in a text
         reason = "Member must not contain the character U+0000"
-        problems.append(describe_problem(f"'{text[:MAX_QUOTED_LENGTH]}'", path, reason))
+        problems.append(Violation(f"'{text[:MAX_QUOTED_LENGTH]}'", path, reason))
 
 
 def _time(value: Any, path: str, problems: Problems) -> float:
@@ -194,7 +190,7 @@ def _time(value: Any, path: str, problems: Problems) -> float:
     if type(value) not in {int, float}:
         raise SerializationException(json.UNEXPECTED.get(type(value), "Unexpected field type"))
     if not 0 <= value <= LATEST:
-        problems.append(describe_problem(f"'{str(value)[:MAX_QUOTED_LENGTH]}'", path, f"Member must be 0 to {LATEST}"))
+        problems.append(Violation(f"'{str(value)[:MAX_QUOTED_LENGTH]}'", path, f"Member must be 0 to {LATEST}"))
         return 0.0
     return float(value)
 

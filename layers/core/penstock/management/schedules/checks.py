@@ -15,6 +15,7 @@ from penstock.documents.times import parse_timestamp
 from penstock.management.errors import ScheduleConflict, ScheduleUnusable
 from penstock.management.messages.conversion import format_body
 from penstock.scheduler.expressions.expression import Expression, ScheduleInvalid, parse, parse_aws, read_stored
+from penstock.scheduler.expressions.invalid import TimezoneInvalid
 from penstock.scheduler.rows import Period, StoredSchedule
 from penstock.sns.filter_policy import facts as filter_facts
 from penstock.sqs import validation
@@ -33,7 +34,7 @@ Fields = dict[str, Any]
 def check_name(name: str) -> str:
     """Returns the name. Raises ScheduleUnusable."""
     if _NAME(name) is None:
-        raise ScheduleUnusable("name: 1 to 64 lower-case letters, digits, '_' and '-'")
+        raise ScheduleUnusable.of("name", "1 to 64 lower-case letters, digits, '_' and '-'")
     return name
 
 
@@ -88,7 +89,7 @@ def build_period(fields: Mapping[str, Any]) -> Period:
 def check_period(period: Period) -> None:
     """Raises ScheduleUnusable unless the period ends after it starts."""
     if period.start is not None and period.end is not None and period.end <= period.start:
-        raise ScheduleUnusable("end_at: must be later than start_at")
+        raise ScheduleUnusable.of("end_at", "must be later than start_at")
 
 
 def parse_time(name: str, text: str | None) -> datetime | None:
@@ -97,7 +98,7 @@ def parse_time(name: str, text: str | None) -> datetime | None:
         return None
     if (found := parse_timestamp(text)) is not None:
         return found
-    raise ScheduleUnusable(f"{name}: not a time such as 2030-01-31T09:00:00Z")
+    raise ScheduleUnusable.of(name, "not a time such as 2030-01-31T09:00:00Z")
 
 
 def read_expression(given: NewSchedule | PreviewRequest | SchedulePatch, timezone: str) -> Expression:
@@ -116,7 +117,8 @@ def read_expression(given: NewSchedule | PreviewRequest | SchedulePatch, timezon
 def to_schedule_unusable(invalid: ScheduleInvalid) -> ScheduleUnusable:
     """Returns the API's error with all details of the parser's error."""
     details = {"position": invalid.position, "suggestion": invalid.suggestion, "examples": list(invalid.examples)}
-    return ScheduleUnusable(invalid.message, details)
+    member = "timezone" if isinstance(invalid, TimezoneInvalid) else ""
+    return ScheduleUnusable(invalid.message, details, member=member)
 
 
 def change_expression(row: StoredSchedule, changes: SchedulePatch) -> Expression:
@@ -146,11 +148,11 @@ def check_target(target: NewTarget) -> Fields:
     """Returns the target to store. Raises ScheduleUnusable, InvalidParameterValue, RequestEntityTooLarge and
     others."""
     if target.workflow is not UNSET or target.input is not UNSET:
-        raise ScheduleUnusable("target: must be a queue or a topic; workflows are not supported")
+        raise ScheduleUnusable.of("target", "must be a queue or a topic; workflows are not supported")
     if (target.queue is None) == (target.topic is None):
-        raise ScheduleUnusable("target: either a queue or a topic")
+        raise ScheduleUnusable.of("target", "either a queue or a topic")
     if isinstance(target.message, msgspec.UnsetType):
-        raise ScheduleUnusable("target: message is required, and can be null")
+        raise ScheduleUnusable.of("target", "message is required, and can be null")
     if len(target.headers) > MAX_HEADERS:
         raise errors.InvalidParameterValue(f"target: at most {MAX_HEADERS} headers, because each firing adds one")
     body = format_body(target.message)
@@ -167,9 +169,9 @@ def build_destination_fields(target: NewTarget, body: str) -> Fields:
     """
     if target.queue is not None:
         if not is_queue_name(target.queue):
-            raise ScheduleUnusable(f"target: no queue can be called '{target.queue[:80]}'")
+            raise ScheduleUnusable.of("target", f"no queue can be called '{target.queue[:80]}'")
         return {"queue": target.queue}
     if not is_routing_key(target.topic or ""):
-        raise ScheduleUnusable("target: topic is a routing key: letters, digits, '_' and '-' between dots")
+        raise ScheduleUnusable.of("target", "topic is a routing key: letters, digits, '_' and '-' between dots")
     facts = filter_facts.encode_body_facts(body)
     return {"topic": target.topic, "facts": None if facts is None else msgspec.Raw(facts)}

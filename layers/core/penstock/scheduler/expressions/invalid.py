@@ -35,6 +35,10 @@ class ScheduleInvalid(Exception):  # noqa: N818 - the name of the error in the A
         self.examples = examples
 
 
+class TimezoneInvalid(ScheduleInvalid):
+    """The time zone is not valid."""
+
+
 class Flaw(Exception):  # noqa: N818
     """A mistake of `length` characters at `position`.
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
-from .invalid import ScheduleInvalid, find_nearest
+from .invalid import TimezoneInvalid, find_nearest
 
 EXAMPLES = ("UTC", "America/New_York", "Europe/Berlin", "Asia/Kolkata")
 MAX_ZONE_LENGTH = 50
@@ -103,8 +103,8 @@ def _find_offsets(local: datetime, zone: tzinfo) -> tuple[timedelta, timedelta]:
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
-def _explain_unknown(name: str) -> ScheduleInvalid:
-    return ScheduleInvalid(f'"{name}" is not a time zone of the IANA database', None, _find_meant(name), EXAMPLES)
+def _explain_unknown(name: str) -> TimezoneInvalid:
+    return TimezoneInvalid(f'"{name}" is not a time zone of the IANA database', None, _find_meant(name), EXAMPLES)
 
 
 def _find_meant(name: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from penstock import errors as sqs_errors
-from penstock.aws.codec.limits import describe_problem
+from penstock.aws.codec.limits import Violation
 from penstock.sns import errors
 from penstock.sns import types as sns
 from penstock.sqs import validation
@@ -26,7 +26,7 @@ Given = Mapping[str, sns.MessageAttributeValue]
 def check_attribute_types(messages: Iterable[tuple[str, Given | None]]) -> None:
     """Raises ValidationError for attributes without a DataType. Each violation names the path of its member."""
     problems = [
-        describe_problem("null", f"{path}messageAttributes.{name}.member.dataType", "Member must not be null")
+        Violation("null", f"{path}messageAttributes.{name}.member.dataType", "Member must not be null")
         for path, attributes in messages
         for name, value in (attributes or {}).items()
         if value.data_type is None

@@ -19,7 +19,7 @@ from penstock.errors import AccessDenied, AwsError
 from penstock.management.errors import ScheduleUnusable
 from penstock.management.schedules.checks import to_schedule_unusable
 from penstock.management.schedules.types import EXPRESSION_FORMS, PreviewRequest, SchedulePatch, read_patch, show_target
-from penstock.scheduler.errors import ConflictException, ResourceNotFoundException
+from penstock.scheduler.errors import ConflictException, ExpressionInvalid, ScheduleGroupNotFound, ValidationException
 from penstock.scheduler.expressions.expression import convert_sentence
 from penstock.scheduler.expressions.invalid import ScheduleInvalid
 from penstock.scheduler.expressions.zones import find_first_instant, find_zone
@@ -53,7 +53,6 @@ Values = dict[str, str]
 Problems = dict[str, FieldProblem]
 """The problems of a form, by field. The problem of the whole form has the empty name."""
 
-_violation = re.compile(r".* at '([A-Za-z.]+)' failed to satisfy constraint: Member (.*)", re.DOTALL).fullmatch
 _rest_path = re.compile(r"`\$\.(\w+)").search
 
 
@@ -294,38 +293,42 @@ def locate(error: AwsError, values: Values, context: Context) -> Problems:
     """Returns the error at the field that it is about, or at the whole form."""
     if isinstance(error, AccessDenied):
         named = {"target": name_target(values, context), "dead": name_resource("sqs", values["dead"], context)}
-        denied = (field for field, arn in named.items() if arn and f" {arn} " in f"{error.message} ")
+        denied = (field for field, arn in named.items() if arn and arn == error.resource)
         return {next(denied, ""): FieldProblem(error.message)}
     if isinstance(error, ScheduleUnusable):
         return _locate_unusable(error, values)
     if isinstance(error, ConflictException):
         return {"name": FieldProblem(error.message)}
-    if isinstance(error, ResourceNotFoundException) and error.message.startswith("Schedule group"):
+    if isinstance(error, ScheduleGroupNotFound):
         return {"group": FieldProblem(error.message)}
-    if error.message.startswith("Invalid Schedule Expression"):
+    if isinstance(error, ExpressionInvalid):
         return {"expression": FieldProblem(error.detail or error.message)}
-    return _locate_members(error)
+    found = _locate_violations(error) if isinstance(error, ValidationException) else {}
+    return found or _locate_member(error)
 
 
 def _locate_unusable(error: ScheduleUnusable, values: Values) -> Problems:
     """Returns an error of the REST API. The error of an expression has the position of the mistake."""
-    field, colon, text = error.message.partition(": ")
-    if colon and field in {*MEMBERS, "target"}:
-        return {MEMBERS.get(field, "target"): FieldProblem(f"This {text}." if text.startswith("must") else text)}
+    if error.reason:
+        text = f"This {error.reason}." if error.reason.startswith("must") else error.reason
+        return {MEMBERS.get(error.member, "target"): FieldProblem(text)}
     position, written = error.details.get("position"), values["expression"]
     around = (written[:position], written[position:]) if isinstance(position, int) else ("", "")
     problem = FieldProblem(error.message, *around, error.details.get("suggestion") or "")
-    return {"timezone" if "time zone" in error.message else "expression": problem}
+    return {error.member or "expression": problem}
 
 
-def _locate_members(error: AwsError) -> Problems:
+def _locate_violations(error: ValidationException) -> Problems:
     found: Problems = {}
-    for part in error.message.split(" detected: ", 1)[-1].split("; "):
-        match = _violation(part)
-        if match is not None and match[1] in MEMBERS:
-            found.setdefault(MEMBERS[match[1]], FieldProblem(f"This {match[2]}. {error.detail or ''}".strip()))
-    if found:
-        return found
+    for violation in error.violations:
+        if violation.path in MEMBERS:
+            text = f"This {violation.reason.removeprefix('Member ')}. {error.detail or ''}".strip()
+            found.setdefault(MEMBERS[violation.path], FieldProblem(text))
+    return found
+
+
+def _locate_member(error: AwsError) -> Problems:
+    """Returns the error at the member that msgspec could not decode. Only msgspec's text has the member's path."""
     member = _rest_path(error.message)
     field = MEMBERS.get(member[1], "input" if member[1] == "target" else "") if member else ""
     return {field: FieldProblem(f"{error.message} {error.detail or ''}".strip())}
