@@ -12,7 +12,7 @@ from msgspec import Struct
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statement import JsonObject
-from penstock.postgres.statements.schedules import READ_SCHEDULE
+from penstock.postgres.statements.schedules import READ_SCHEDULE, PutMode
 
 from .expressions.expression import Expression, read_stored
 
@@ -94,7 +94,7 @@ def next_fire(expression: Expression, after: datetime, period: Period) -> dateti
 
 
 def find_first_fire(
-    mode: str, expression: Expression, now: datetime, period: Period, context: Context
+    mode: PutMode, expression: Expression, now: datetime, period: Period, context: Context
 ) -> datetime | None:
     """Returns the first occurrence of a schedule that a request writes. `mode` is the mode of queue.put_schedule.
 

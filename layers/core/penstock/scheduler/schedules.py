@@ -14,7 +14,7 @@ from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.errors import KMS_KEYS_REFUSED
-from penstock.postgres.statements.schedules import DROP_SCHEDULE_ONCE, LIST_SCHEDULES, PUT_SCHEDULE
+from penstock.postgres.statements.schedules import DROP_SCHEDULE_ONCE, LIST_SCHEDULES, PUT_SCHEDULE, PutMode
 
 from . import paging, targets
 from . import rows as schedule_rows
@@ -104,7 +104,7 @@ def list_schedules(
         when_changed=True,
     )
 )
-def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -> Operation[StoredSchedule]:
+def put(mode: PutMode, request: scheduler.CreateScheduleRequest, context: Context) -> Operation[StoredSchedule]:
     """Creates or replaces a schedule. Returns the stored schedule.
 
     Raises ValidationException, ConflictException, ResourceNotFoundException.

@@ -35,6 +35,7 @@ from penstock.postgres.statements.schedules import (
     PUT_SCHEDULE,
     RUN_SCHEDULE,
     SYNC_SCHEDULES,
+    PutMode,
 )
 from penstock.scheduler import rows as schedule_rows
 from penstock.scheduler.rows import Period, StoredSchedule, read_row
@@ -109,7 +110,7 @@ def replace_schedule(name: str, new: NewSchedule, context: Context) -> Operation
         when_changed=True,
     )
 )
-def put_schedule(name: str, mode: str, new: NewSchedule, context: Context) -> Operation[tuple[ShownSchedule, bool]]:
+def put_schedule(name: str, mode: PutMode, new: NewSchedule, context: Context) -> Operation[tuple[ShownSchedule, bool]]:
     expression, fields = yield from compute(lambda: build_new_fields(new), measure_size(new))
     yield from authorize_targets([new.target], context)
     yield from check_quota("schedules", name, context, errors.OverLimit, DEFAULT_GROUP)

@@ -1,7 +1,7 @@
 """Statements for schedules, which the APIs call."""
 
 from datetime import datetime
-from typing import NamedTuple, TypedDict
+from typing import Literal, NamedTuple, TypeAlias, TypedDict
 
 from penstock.postgres.statement import JsonObject, Statement
 
@@ -13,6 +13,9 @@ class PutScheduleRow(NamedTuple):
     created: bool
     error: str | None
 
+
+PutMode: TypeAlias = Literal["create", "update", "replace", "patch"]
+"""The mode of queue.put_schedule, whose header describes the modes."""
 
 PUT_SCHEDULE = Statement(
     "queue.put_schedule",
