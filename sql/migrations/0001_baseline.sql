@@ -238,7 +238,7 @@ create type queue.received_row as (
     system text,
     public_id bigint,
     visible_at_ms bigint,
-    nonce int                       -- the nonce of the lease; 0 without a lease
+    nonce int                       -- the nonce of the lease; null without a lease
 );
 
 -- The type is a message that queue.receive, queue.receive_fifo and queue.pop return. A composite type is needed because

@@ -15,7 +15,7 @@ from .observing.reports import Report
 from .postgres.database import LongMessageFound
 from .postgres.statement import Row, Statement
 from .postgres.statements.long_polls import READY_QUEUES
-from .postgres.statements.messages import ReceivedRow
+from .postgres.statements.messages import ReceivedRow, ReceiveHeader
 
 FIRST_PAUSE_SECONDS = 0.05
 MAX_PAUSE_SECONDS = 1.0
@@ -127,6 +127,7 @@ def count_seconds_to_wait(effect: Receive[ReceivedRow], rows: Sequence[ReceivedR
     error."""
     if not is_empty(rows):
         return 0
+    header: ReceiveHeader
     (header,) = rows
     return header.wait_seconds or 0 if effect.wait_seconds is None else effect.wait_seconds
 

@@ -17,7 +17,7 @@ from penstock.context import Context
 from penstock.effects import LONG_DIGEST_BYTES, Compute, Operation, Pause, Receive, Wake
 from penstock.limits.response_limit import build_receive_limit
 from penstock.observing.reports import Client, Received, ReceivedBy
-from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
+from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow, ReceiveHeader
 
 from . import attributes, digests, validation
 from .sql_errors import build_sql_error
@@ -99,6 +99,7 @@ def receive_messages(
     response.
     """
     began, deadline = monotonic(), None
+    header: ReceiveHeader
     while True:
         header, *messages = yield from receive
         if header.error is None:
@@ -120,7 +121,7 @@ def receive_messages(
         receive = replace(receive, wait_seconds=max(0, deadline - monotonic()))
 
 
-def _count_seconds_to_try(receive: Receive[ReceivedRow], header: ReceivedRow) -> float:
+def _count_seconds_to_try(receive: Receive[ReceivedRow], header: ReceiveHeader) -> float:
     seconds = header.wait_seconds or 0 if receive.wait_seconds is None else receive.wait_seconds
     if seconds == 0 and header.error == "OverLimit" and not receive.queue.is_fifo:
         raise errors.OverLimit

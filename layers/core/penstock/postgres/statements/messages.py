@@ -1,7 +1,7 @@
 """Statements for the most frequent calls. The calls take entries, and return rows with the number of the entry."""
 
 from binascii import a2b_hex
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from penstock.postgres.statement import BatchStatement, Statement
 
@@ -57,15 +57,35 @@ class SentRow(NamedTuple):
         return self.error is None and self.message_id is None
 
 
+class ReceiveHeader(Protocol):
+    """The columns of the header, which is the first row of a receive's result. `error` is None if the call could
+    receive. `wait_seconds` is the queue's ReceiveMessageWaitTimeSeconds, or None if the queue does not exist. `system`
+    is `traced` if the queue records its receives (`penstock.sqs.traces`), and otherwise None.
+    """
+
+    @property
+    def error(self) -> str | None: ...
+
+    @property
+    def wait_seconds(self) -> int | None: ...
+
+    @property
+    def system(self) -> str | None: ...
+
+
 class ReceivedRow(NamedTuple):
-    """A received message. The first row of a result is a header, with `error` and the queue's `wait_seconds`. The
-    header's `system` is `traced` if the queue records its receives (`penstock.sqs.traces`)."""
+    """A received message. The first row of a result is the header (`ReceiveHeader`), in which all other columns are
+    None. The header is a row of the same class, because a choice of the class would cost each row of each receive.
+    """
 
     error: str | None
+    """None in a message."""
     wait_seconds: int | None
+    """None in a message."""
     queue_id: int
     shard: int
     pos: int
+    """The position of the message's lease, or 0 for a message of the slow path or a FIFO queue, which has no lease."""
     id: int
     receive_count: int
     message_id: str
@@ -73,10 +93,13 @@ class ReceivedRow(NamedTuple):
     first_received_at_ms: int
     body: str
     attributes: str | None
+    """JSON, or None if the message has no message attributes."""
     system: str | None
+    """JSON, or None if the message has no system attributes."""
     public_id: int
     visible_at_ms: int
     nonce: int | None
+    """The nonce of the message's lease, or None for a message without a lease."""
 
     @property
     def handle(self) -> HandleFields:
