@@ -241,6 +241,43 @@ create type queue.received_row as (
     nonce int                       -- the nonce of the lease; null without a lease
 );
 
+-- The type is a message of a queue, in any state, that queue.scan_messages and queue.pick_messages return.
+create type queue.scanned_message as (
+    shard int,
+    id bigint,
+    group_id text,
+    receive_count int,
+    message_id uuid,
+    sent_at timestamptz,
+    entered_at timestamptz,
+    visible_at timestamptz,
+    body text,
+    attributes jsonb,
+    system jsonb
+);
+
+-- The type is a message of a queue, in any state, that queue.search_messages and queue.read_messages return to Python.
+-- The header of search_messages describes the last three columns.
+create type queue.found_message as (
+    public_id bigint,
+    receive_count int,
+    message_id text,
+    sent_at_ms bigint,
+    visible_at_ms bigint,
+    body text,
+    attributes text,
+    system text,
+    group_id text,
+    entered_at_ms bigint,
+    entered_by text,
+    state text,
+    total_receive_count int,
+    source_arn text,
+    looked_at int,
+    next text,
+    messages bigint
+);
+
 -- The type is a message that queue.receive, queue.receive_fifo and queue.pop return. A composite type is needed because
 -- a column of `returns table` cannot have the name of a parameter (vt).
 create type queue.received_message as (

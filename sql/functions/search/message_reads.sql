@@ -3,9 +3,7 @@
 -- queue.read_messages: returns the messages with these ids, in any state, without receiving them. The rows have the
 -- format of search_messages. Ignores unknown ids, and messages whose retention is over. Takes no lock.
 create or replace function queue.read_messages(p_arn text, p_public_ids bigint[])
-returns table (public_id bigint, receive_count int, message_id text, sent_at_ms bigint, visible_at_ms bigint,
-    body text, attributes text, system text, group_id text, entered_at_ms bigint, entered_by text, state text,
-    total_receive_count int, source_arn text, looked_at int, next text, messages bigint)
+returns setof queue.found_message
 language sql stable as $$
 select queue.public_id(m.shard, m.id), m.receive_count, m.message_id::text, queue.epoch_ms(m.sent_at),
     queue.epoch_ms(m.visible_at), m.body, m.attributes::text, queue.client_system(m.system)::text, m.group_id,

@@ -5,8 +5,7 @@
 -- the scan. Omits messages whose retention is over. Takes no lock. Uses the indexes log_pkey, lease_pkey, side_pkey,
 -- fifo_group_queue_id_group_id_key and fifo_message_of_group.
 create or replace function queue.scan_messages(p_queue_id int, p_after text, p_limit int)
-returns table (shard int, id bigint, group_id text, receive_count int, message_id uuid, sent_at timestamptz,
-    entered_at timestamptz, visible_at timestamptz, body text, attributes jsonb, system jsonb)
+returns setof queue.scanned_message
 language plpgsql stable as $$
 #variable_conflict use_column
 declare

@@ -8,9 +8,7 @@
 -- Returns no row if the queue does not exist. Takes no lock.
 create or replace function queue.search_messages(
     p_arn text, p_filter jsonb, p_after text, p_limit int, p_scan int, p_bytes bigint)
-returns table (public_id bigint, receive_count int, message_id text, sent_at_ms bigint, visible_at_ms bigint,
-    body text, attributes text, system text, group_id text, entered_at_ms bigint, entered_by text, state text,
-    total_receive_count int, source_arn text, looked_at int, next text, messages bigint)
+returns setof queue.found_message
 language sql stable as $$
 select queue.public_id(f.shard, f.id), f.receive_count, f.message_id::text, queue.epoch_ms(f.sent_at),
     queue.epoch_ms(f.visible_at), f.body, f.attributes::text, queue.client_system(f.system)::text, f.group_id,
@@ -28,8 +26,7 @@ $$;
 -- queue.pick_messages: returns the messages with these ids, in the order of the ids. The rows have the format of
 -- scan_messages. Ignores unknown ids, and messages whose retention is over. Takes no lock.
 create or replace function queue.pick_messages(p_queue_id int, p_public_ids bigint[])
-returns table (shard int, id bigint, group_id text, receive_count int, message_id uuid, sent_at timestamptz,
-    entered_at timestamptz, visible_at timestamptz, body text, attributes jsonb, system jsonb)
+returns setof queue.scanned_message
 language sql stable as $$
 select u.shard, m.id, m.group_id, m.receive_count, m.message_id, m.sent_at, m.entered_at, m.visible_at, m.body,
     m.attributes, m.system
