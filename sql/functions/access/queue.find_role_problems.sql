@@ -82,7 +82,13 @@ cross join lateral (
     select queue.role_problem(a.name)
     union all
     select format('it stands for no account: penstock roles set %s', a.name)
+    -- Roles and their memberships belong to all databases of the server. If another database also has Penstock, a role
+    -- without an account here can be an application of that database.
     where not exists (
+        select from pg_shdepend d
+        where d.refclassid = 'pg_authid'::regclass and d.refobjid = to_regrole('penstock_app')
+            and d.dbid not in (0, (select b.oid from pg_database b where b.datname = current_database())))
+    and not exists (
         select from queue.role_account e join pg_roles g on g.rolname = e.role_name
         where e.role_name = a.name or pg_has_role(a.name, g.oid, 'USAGE'))) w(wrong)
 where w.wrong is not null

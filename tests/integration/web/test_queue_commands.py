@@ -381,7 +381,8 @@ def test_the_filter_of_a_group_finds_the_group_within_the_filter(
 
 def test_topics_and_who_gets_what(penstock: Command) -> None:
     penstock("create", "eu")
-    penstock("topics", "create", "news")
+    assert penstock("topics", "create", "news") == "created news\n"
+    assert penstock("topics", "create", "news") == "the topic news exists\n"
     assert [row["name"] for row in lines(penstock("topics", "list", "--json"))] == ["news"]
     policy = '{"region": ["eu"]}'
     penstock("subscriptions", "create", "news", "--queue", "eu", "--raw", "--filter", policy)

@@ -215,6 +215,14 @@ def test_a_separate_role_of_the_service_is_advice(database: Database) -> None:
     assert (found.problem.startswith("the role apart may use queue.access_key"), found.is_advice) == (True, False)
 
 
+def test_an_application_of_another_database_is_no_problem(database: Database, empty_database: Database) -> None:
+    """Roles belong to the whole server. Penstock grants rights to penstock_app in each of its databases."""
+    with psycopg.connect(empty_database.dsn) as other:
+        other.execute("create table granted (); grant select on granted to penstock_app")
+    with examined(database, "create role elsewhere login in role penstock_app") as examination:
+        assert [found for found in check_grants(examination) if "elsewhere" in found.problem] == []
+
+
 def test_a_role_that_does_not_see_other_sessions_is_told_so(database: Database) -> None:
     with examined(database) as examination:
         assert list(find_hidden_sessions(examination)) == []  # The superuser sees all sessions.

@@ -157,7 +157,7 @@ def _read_start(start: Replay, bus: StoredBus) -> datetime:
         raise errors.InvalidParameterValue(f"from: an RFC 3339 time, or {OLDEST!r}")
     if not bus.window_start <= at <= bus.now:
         oldest = to_millisecond(bus.window_start)
-        raise errors.InvalidParameterValue(f"from: a time from {oldest}, the bus's retention, until now")
+        raise errors.InvalidParameterValue(f"from: a time between {oldest}, from which the bus retains events, and now")
     return at
 
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import typer
 
-from penstock_web.cli.client import RestClient, build_queue_path
+from penstock_web.cli.client import RefusedError, RestClient, build_queue_path
 from penstock_web.cli.options import Endpoint, Json, Yes, confirm
 from penstock_web.cli.printing import print_described, print_table, say
 from penstock_web.cli.values import json_object, json_or_text
@@ -37,7 +37,10 @@ def show_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> N
 @topics.command("create", help="create a topic; a topic whose name ends in .fifo is FIFO")
 def create_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
     """Creates a topic. Also succeeds if the topic exists."""
-    say(RestClient(endpoint).call("POST", "/topics", {"name": topic}), json, f"the topic {topic} exists")
+    client = RestClient(endpoint)
+    is_new = _is_missing(client, topic)
+    made = client.call("POST", "/topics", {"name": topic})
+    say(made, json, f"created {topic}" if is_new else f"the topic {topic} exists")
 
 
 @topics.command("delete", help="delete a topic and its subscriptions")
@@ -138,6 +141,14 @@ def delete_subscription(
     path = _path(topic.rpartition(":")[2], f"/subscriptions/{quote(subscription, safe='')}")
     RestClient(endpoint).call("DELETE", path)
     say({"deleted": arn}, json, f"ended {arn}")
+
+
+def _is_missing(client: RestClient, topic: str) -> bool:
+    try:
+        client.call("GET", _path(topic))
+    except RefusedError as error:
+        return error.code == "topic_not_found"
+    return False
 
 
 def _path(topic: str, rest: str = "") -> str:
