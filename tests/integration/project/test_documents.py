@@ -18,7 +18,7 @@ from infra.site.reference import render_reference
 from tests.support.chaos import summary as reliability_page
 from tests.support.chaos.faults import QUICK
 from tests.support.database import Database
-from tests.support.pages.script import PARSED, REASONS, ROOT, RUN, Block, blocks, pages, unfenced
+from tests.support.pages.script import PARSED, REASONS, ROOT, RUN, Block, blocks, items_in_paragraphs, pages, unfenced
 
 # --- citations -------------------------------------------------------------------------------------------------------
 # The repository contains the pages, links and paths that documents name.
@@ -303,6 +303,10 @@ def test_every_block_is_run_or_says_why_not() -> None:
 def test_no_block_is_indented_only() -> None:
     """A code block that is only indented would have no language."""
     assert [place for page in PAGES for place in unfenced(page)] == []
+
+
+def test_no_item_of_a_list_is_in_a_paragraph() -> None:
+    assert [place for page in PAGES for place in items_in_paragraphs(page)] == []
 
 
 @pytest.mark.parametrize("language", PARSERS)

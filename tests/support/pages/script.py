@@ -13,7 +13,8 @@ A mark is a comment in the line before a block:
     <!-- run by: tests/system/operations/test_backup.py -->      another test runs the block
     <!-- file: penstock.yaml -->      the block is the content of a file for the blocks below it
     <!-- before: penstock create orders -->      the tests run this command first: a reader of the page has done so
-    <!-- output -->             the output of the previous block contains these lines; … matches any text
+    <!-- output -->             the output of the previous block contains these lines; … matches any text, and ids,
+                                times with milliseconds and the widths of columns may differ
 """
 
 import re
@@ -29,6 +30,8 @@ REASONS = re.compile(r"needs (?:an AWS account|a Docker engine|another vendor: \
 _fence = re.compile(r"^( *)```([\w-]*)$")
 _mark = re.compile(r"^ *<!-- (not run|run by|file|output|before)(?:: (.+))? -->$")
 _list_item = re.compile(r"(?:[-*]|\d+\.) ")
+# An id fills a column of a table. The number of receives has fewer digits.
+_varying = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+\.\d{3}Z|(?:^|(?<=  ))\d{3,}(?=  )")
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,23 @@ def unfenced(page: str) -> list[str]:
             elif depth == 0 or _list_item.match(line.lstrip()):
                 above = line
         was_blank = not line.strip()
+    return found
+
+
+def items_in_paragraphs(page: str) -> list[str]:
+    """Returns the places of list items that follow a paragraph without a blank line, so that the site shows the items
+    as a part of the paragraph.
+    """
+    found, first, fenced = [], "", False
+    for number, line in enumerate((ROOT / page).read_text().splitlines(), 1):
+        if _fence.match(line):
+            fenced, first = not fenced, ""
+        elif not line.strip():
+            first = ""
+        elif not fenced:
+            first = first or line.lstrip()
+            if _list_item.match(line.lstrip()) and not _list_item.match(first):
+                found.append(f"{page}:{number}")
     return found
 
 
@@ -199,11 +219,17 @@ def printed(block: Block, folder: Path) -> str:
     return file.read_text() if file.exists() else ""
 
 
+def _masked(line: str) -> str:
+    """Returns a line with the same word for all times and for all ids, and with two spaces between columns."""
+    columns = re.sub(r" {2,}", "  ", line.strip())
+    return _varying.sub(lambda found: "TIMEZ" if "T" in found[0] else "ID", columns)
+
+
 def missing_lines(excerpt: Block, output: str) -> list[str]:
     """Returns the excerpt's lines that are missing from the output in this order. … matches any text in a line."""
     rest, missing = iter(output.splitlines()), []
     for line in filter(str.strip, excerpt.text.splitlines()):
-        pattern = re.compile(".*".join(map(re.escape, line.strip().split("…"))))
-        if not any(pattern.fullmatch(other.strip()) for other in rest):
+        pattern = re.compile(".*".join(map(re.escape, _masked(line).split("…"))))
+        if not any(pattern.fullmatch(_masked(other)) for other in rest):
             missing.append(line)
     return missing
