@@ -3,7 +3,7 @@
 Sources: "Custom event bus", "Subscribers", "Event sources", "Resource policies" and "Quotas" (Amazon EventBridge User
 Guide, https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-custom-bus.html); AWS's skill
 `amazon-eventbridge-event-bus`, which quotes texts of errors; botocore's model `eventbridgev2`. The page
-docs/reference/event_bus.md lists the choices that no source decides.
+docs/reference/event_bus_differences.md lists the choices that no source decides.
 """
 
 from __future__ import annotations

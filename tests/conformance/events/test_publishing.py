@@ -2,7 +2,8 @@
 
 Sources: "Publishing events" and "Deduplication" of the custom event bus (Amazon EventBridge User Guide,
 https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-custom-bus.html); botocore's model `eventbridgev2`. The page
-docs/reference/event_bus.md lists the choices that no source decides. `tests/unit/events/test_publishing.py` tests each
+docs/reference/event_bus_differences.md lists the choices that no source decides. `tests/unit/events/test_publishing.py`
+tests each
 reason for which an entry fails.
 """
 

@@ -1,8 +1,8 @@
 """Tests the subscribers of event buses and their revocation. Each refused request is a row with its source.
 
 Sources: "Subscribers" (custom event bus, Amazon EventBridge User Guide), AWS's skill `amazon-eventbridge-event-bus`,
-which quotes texts of errors, and botocore's model `eventbridgev2`. The page docs/reference/event_bus.md lists the
-choices that no source decides.
+which quotes texts of errors, and botocore's model `eventbridgev2`. The page
+docs/reference/event_bus_differences.md lists the choices that no source decides.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Tests how a step shares the time for expressions between subscribers. The page docs/reference/event_bus.md has the
-rules, which are our choice."""
+"""Tests how a step shares the time for expressions between subscribers. The page
+docs/reference/event_bus_subscribers.md has the rules, which are our choice."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
