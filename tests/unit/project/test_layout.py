@@ -378,9 +378,9 @@ def test_each_folder_has_a_target() -> None:
 
 
 def list_targets(commands: Iterable[str]) -> set[str]:
-    """Returns the targets and the variables of the commands that call make."""
-    words = map(shlex.split, commands)
-    return {target for command in words if command[:1] == ["make"] for target in command[1:]}
+    """Returns the targets and the variables of the commands that call make, without make's options."""
+    words = [word for command in map(shlex.split, commands) if command[:1] == ["make"] for word in command[1:]]
+    return {word for word in words if not word.startswith("--")}
 
 
 def test_ci_runs_all_of_them() -> None:
