@@ -5,7 +5,7 @@ from collections import Counter
 
 import msgspec
 
-from penstock.management.concerns import Concern
+from penstock.management.attention.concerns import Concern
 from penstock.management.verdicts import Level
 from tests.support.delivery.receiver import Receiver
 

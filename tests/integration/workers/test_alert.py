@@ -17,7 +17,7 @@ from penstock.delivery import run as run_module
 from penstock.drivers import run
 from penstock.management.alerts.evaluation import OUTAGE, act_for
 from penstock.management.alerts.operations import AlertSettings, read_alerts
-from penstock.management.attention import read_attention
+from penstock.management.attention.reading import read_attention
 from penstock.postgres.database import Database as KeptConnection
 from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statements.alerts import BEGIN_ALERTS, CHANGE_ALERT_URL, STORE_ALERTS

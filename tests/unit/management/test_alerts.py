@@ -23,8 +23,8 @@ from penstock.management.alerts.state import (
     list_included,
     list_places,
 )
-from penstock.management.attention import describe_queue
-from penstock.management.concerns import Concern, describe_endpoint, describe_late_work
+from penstock.management.attention.concerns import Concern, describe_endpoint, describe_late_work
+from penstock.management.attention.reading import describe_queue
 from penstock.postgres.statements.alerts import AlertRow, BegunRow
 from penstock.postgres.statements.deliveries import FailedEndpointRow
 from penstock.postgres.statements.metrics import LateWorkRow

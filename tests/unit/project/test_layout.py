@@ -239,6 +239,7 @@ LARGER = {
     "functions/events": "likewise",
     "layers/web/penstock_web/cli/commands": "a module for each command",
     "layers/web/penstock_web/rest": "a module for each subject of the API",
+    "layers/web/penstock_web/console/screens": "a module for each subject of the console",
     "sql/functions/api": "what applications may call, a function a file",
 }
 

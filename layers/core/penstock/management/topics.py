@@ -29,8 +29,8 @@ from penstock.sns import types as sns
 from penstock.sns.publishing import publish as publishing
 from penstock.sqs import validation
 
-from .attention import rank_harm
-from .concerns import FAILING_SECONDS, MAX_COUNTED, Concern, describe_endpoint
+from .attention.concerns import FAILING_SECONDS, MAX_COUNTED, Concern, describe_endpoint
+from .attention.reading import rank_harm
 from .messages.conversion import format_compact, to_attribute
 from .rights import build_topic_arn, needs
 from .verdicts import LEVELS

@@ -15,7 +15,7 @@ from jinja2 import Environment as Templates
 from jinja2 import PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from penstock.management.concerns import OTHER_LEVELS
+from penstock.management.attention.concerns import OTHER_LEVELS
 from penstock.management.verdicts import find_level
 from penstock.verdicts.words import name_state
 from penstock_web.report import formats

@@ -15,9 +15,9 @@ from penstock.effects import Operation
 from penstock.errors import AwsError, QueueDoesNotExist
 from penstock.management.access import find_deletion
 from penstock.management.api_destinations import list_api_destinations
-from penstock.management.attention import Judged, find_hidden, read_judged, read_other_concerns
+from penstock.management.attention.concerns import SUBSCRIBER_FAILS, SUBSCRIBER_KINDS, Concern
+from penstock.management.attention.reading import Judged, find_hidden, read_judged, read_other_concerns
 from penstock.management.buses.operations import list_buses, list_subscribers
-from penstock.management.concerns import SUBSCRIBER_FAILS, SUBSCRIBER_KINDS, Concern
 from penstock.management.errors import BusNotFound, MessageNotFound, ScheduleNotFound, SubscriberNotFound
 from penstock.management.queues import is_queue, list_queues
 from penstock.management.rights import build_schedule_arn, show

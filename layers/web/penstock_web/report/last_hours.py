@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from penstock.management.attention import HEALTHY
+from penstock.management.attention.reading import HEALTHY
 from penstock.verdicts import Kind
 from penstock.verdicts.series import MINUTE, Series
 from penstock.verdicts.words import name_state

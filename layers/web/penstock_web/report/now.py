@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from html import escape
 
-from penstock.management.concerns import Concern
+from penstock.management.attention.concerns import Concern
 from penstock.management.verdicts import QUEUE_LEVELS, find_level
 from penstock.verdicts import TARGET_LAG_SECONDS, Kind
 from penstock.verdicts.words import name_kind, name_state

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from penstock.aws.arn import resolve_queue_arn
 from penstock.drivers import run
-from penstock.management.attention import HEALTHY, collect_other_concerns, describe_loss, find_concerns
-from penstock.management.concerns import Concern
+from penstock.management.attention.concerns import Concern
+from penstock.management.attention.reading import HEALTHY, collect_other_concerns, describe_loss, find_concerns
 from penstock.management.verdicts import (
     KEPT,
     find_span_before,

@@ -8,7 +8,7 @@ import msgspec
 from fastapi import Query, Response
 
 from penstock import errors
-from penstock.management.attention import Attention, read_attention
+from penstock.management.attention.reading import Attention, read_attention
 from penstock.management.metrics import operations as metrics
 from penstock.management.metrics.types import LagPage, QueueLag, QueueMetrics, QueueMinute, QueueMinutes, Window
 from penstock.management.rights import right_of

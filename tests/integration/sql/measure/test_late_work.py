@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from penstock.drivers import run
-from penstock.management.attention import collect_other_concerns, read_judged
+from penstock.management.attention.reading import collect_other_concerns, read_judged
 from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.mappings import LIST_TROUBLED_MAPPINGS

@@ -5,7 +5,7 @@ import pytest
 from penstock.context import Context
 from penstock.environment import build_worker_environment
 from penstock.http import HttpRequest
-from penstock.management.concerns import describe_late_work
+from penstock.management.attention.concerns import describe_late_work
 from penstock.postgres.statements.metrics import LateWorkRow
 from penstock.settings import Settings
 from penstock_web.console.buses.fields import describe_target

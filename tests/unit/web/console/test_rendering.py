@@ -22,7 +22,7 @@ from fastapi import APIRouter, FastAPI, Response
 import penstock_web.console
 from penstock.documents.console_pages import ConsolePage
 from penstock.errors import AccessDenied, AwsError, InvalidParameterValue
-from penstock.management.attention import find_concerns
+from penstock.management.attention.reading import find_concerns
 from penstock.management.rights import PUBLIC, SIGNED_IN, require
 from penstock.sns.filter_policy.compile import compile_policy
 from penstock.verdicts import Cause, Kind, Minute, Verdict

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from penstock.management import attention
-from penstock.management.attention import Judged, JudgedQueue, find_concerns, list_dead, list_troubled
-from penstock.management.concerns import describe_endpoints, describe_late_work
+from penstock.management.attention import reading as attention
+from penstock.management.attention.concerns import describe_endpoints, describe_late_work
+from penstock.management.attention.reading import Judged, JudgedQueue, find_concerns, list_dead, list_troubled
 from penstock.management.verdicts import Observed, rank_badness
 from penstock.postgres.statements.deliveries import FailedEndpointRow
 from penstock.postgres.statements.metrics import LateWorkRow, VerdictFactsRow

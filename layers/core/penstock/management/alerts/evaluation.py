@@ -13,8 +13,8 @@ from penstock.effects import Call, Operation
 from penstock.environment import Environment, build_worker_environment
 from penstock.event_sources.batches import read_mapping
 from penstock.http import HttpRequest
-from penstock.management.attention import read_attention
-from penstock.management.concerns import MAPPING_FAILS, Concern, name_mapping
+from penstock.management.attention.concerns import MAPPING_FAILS, Concern, name_mapping
+from penstock.management.attention.reading import read_attention
 from penstock.postgres.statements.alerts import ALERT_SCOPES, LIST_ALERTS, STORE_ALERTS, AlertRow, BegunRow
 from penstock.postgres.statements.mappings import LIST_MAPPINGS
 from penstock.settings import Settings

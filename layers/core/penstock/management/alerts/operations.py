@@ -11,8 +11,8 @@ from penstock.context import Context
 from penstock.delivery import DELIVERIES
 from penstock.effects import Call, Operation, Wake
 from penstock.errors import InvalidParameterValue
-from penstock.management.attention import read_attention
-from penstock.management.concerns import Concern
+from penstock.management.attention.concerns import Concern
+from penstock.management.attention.reading import read_attention
 from penstock.management.errors import AlertsNotSet
 from penstock.management.metrics.views import to_utc
 from penstock.management.rights import needs

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 
-from penstock.management.concerns import (
+from penstock.management.attention.concerns import (
     DELIVERIES_LATE,
     FAILS,
     GIVEN_UP,

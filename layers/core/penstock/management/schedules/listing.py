@@ -9,7 +9,13 @@ from penstock.access.resources import ANY
 from penstock.aws.schedule_arn import build_schedule_key, split_schedule_key
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.management.concerns import LATE_SECONDS, MAX_COUNTED, OLD_SECONDS, OLD_TRANSACTIONS, SCHEDULES_LATE
+from penstock.management.attention.concerns import (
+    LATE_SECONDS,
+    MAX_COUNTED,
+    OLD_SECONDS,
+    OLD_TRANSACTIONS,
+    SCHEDULES_LATE,
+)
 from penstock.management.rights import build_schedule_arn, needs
 from penstock.postgres.statements.metrics import READ_LATE_WORK
 from penstock.postgres.statements.schedules import LIST_SCHEDULES, LIST_TROUBLED_SCHEDULES, ScheduleRow

@@ -10,6 +10,7 @@ from penstock.access.authorization import check_anywhere
 from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management import bindings
+from penstock.management.attention.concerns import Concern
 from penstock.management.buses import changes, operations
 from penstock.management.buses.types import (
     BusDescription,
@@ -19,7 +20,6 @@ from penstock.management.buses.types import (
     SubscriberDescription,
     SubscriberPage,
 )
-from penstock.management.concerns import Concern
 from penstock.management.rights import SIGNED_IN, right_of
 from penstock.management.verdicts import LEVELS
 from penstock_web.console.buses.fields import (

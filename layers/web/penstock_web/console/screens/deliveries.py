@@ -11,7 +11,7 @@ from penstock.delivery.warnings import hide_secrets
 from penstock.documents.times import parse_timestamp
 from penstock.endpoint import MAX_URL_CHARACTERS, mask_password
 from penstock.errors import InvalidParameterValue
-from penstock.management.concerns import GIVEN_UP
+from penstock.management.attention.concerns import GIVEN_UP
 from penstock.management.deliveries import endpoints
 from penstock.management.deliveries.attempts import URL, list_attempts
 from penstock.management.deliveries.endpoint_test import send_test

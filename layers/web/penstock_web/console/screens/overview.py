@@ -9,8 +9,8 @@ from fastapi import Response
 from penstock.context import Context
 from penstock.effects import Operation
 from penstock.management.alerts.mutes import read_mutes
-from penstock.management.attention import JudgedQueue, find_concerns, mark_muted, read_attention
-from penstock.management.concerns import Concern
+from penstock.management.attention.concerns import Concern
+from penstock.management.attention.reading import JudgedQueue, find_concerns, mark_muted, read_attention
 from penstock.management.metrics.operations import read_account_minutes
 from penstock.management.rights import right_of
 from penstock.postgres.statements.metrics import AccountMinuteRow

@@ -14,7 +14,7 @@ from penstock.documents.console_pages import ConsolePage
 from penstock.documents.times import parse_timestamp
 from penstock.effects import Compute, Operation
 from penstock.errors import AwsError, InvalidParameterValue
-from penstock.management.attention import PAGES_OF_CAUSES
+from penstock.management.attention.reading import PAGES_OF_CAUSES
 from penstock.management.bindings import read_senders
 from penstock.management.metrics.operations import read_hours, read_minute_rows
 from penstock.management.queues import (

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from penstock.context import Context
 from penstock.effects import Operation
-from penstock.management.attention import list_dead, list_troubled
+from penstock.management.attention.reading import list_dead, list_troubled
 from penstock.management.messages.life import parse_message_id
 from penstock.management.queues import WantedQueues, read_queue_page
 from penstock.management.rights import right_of

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from fastapi import Response
 
 from penstock import __version__
-from penstock.management.concerns import LATE_SECONDS, OLD_SECONDS
+from penstock.management.attention.concerns import LATE_SECONDS, OLD_SECONDS
 from penstock.management.installation import read_installation, read_server
 from penstock.management.rights import right_of
 from penstock.postgres.statements.installation import ServerRow

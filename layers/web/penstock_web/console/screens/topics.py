@@ -9,7 +9,7 @@ from penstock.access.authorization import check_anywhere
 from penstock.aws.fifo_name import FIFO_ENDING, is_fifo_name
 from penstock.delivery.warnings import hide_secrets
 from penstock.errors import AwsError
-from penstock.management.concerns import FAILS, GIVEN_UP, PAUSED
+from penstock.management.attention.concerns import FAILS, GIVEN_UP, PAUSED
 from penstock.management.rights import SIGNED_IN, build_topic_arn, right_of, show
 from penstock.management.topics import (
     NewTopic,

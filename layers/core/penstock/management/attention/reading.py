@@ -19,6 +19,20 @@ from penstock.access.resources import ANY
 from penstock.context import Context
 from penstock.documents.console_pages import ConsolePage
 from penstock.effects import Call, Operation
+from penstock.management.alerts.mutes import Mutes, find_muted_until, read_mutes
+from penstock.management.metrics.views import to_utc
+from penstock.management.rights import build_schedule_arn, needs
+from penstock.management.verdicts import (
+    LEVELS,
+    QUEUE_LEVELS,
+    Level,
+    Observed,
+    find_level,
+    find_near_loss,
+    observe,
+    rank_badness,
+    rate_dead_letters,
+)
 from penstock.postgres.statements.deliveries import LIST_FAILED_ENDPOINTS
 from penstock.postgres.statements.metrics import READ_LATE_WORK, VerdictFactsRow
 from penstock.postgres.statements.queues import READ_OVERVIEW, OverviewRow
@@ -26,7 +40,6 @@ from penstock.settings import Settings
 from penstock.verdicts import Cause, Kind, Verdict
 from penstock.verdicts.words import name_state
 
-from .alerts.mutes import Mutes, find_muted_until, read_mutes
 from .concerns import (
     EXPIRE,
     FAILING_SECONDS,
@@ -46,19 +59,6 @@ from .concerns import (
     Included,
     describe_endpoints,
     describe_late_work,
-)
-from .metrics.views import to_utc
-from .rights import build_schedule_arn, needs
-from .verdicts import (
-    LEVELS,
-    QUEUE_LEVELS,
-    Level,
-    Observed,
-    find_level,
-    find_near_loss,
-    observe,
-    rank_badness,
-    rate_dead_letters,
 )
 
 HEALTHY: Final = frozenset({Kind.OK, Kind.IDLE})

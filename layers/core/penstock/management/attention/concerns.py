@@ -8,13 +8,12 @@ from msgspec import Struct
 
 from penstock.delivery.warnings import hide_secrets
 from penstock.documents.console_pages import ConsolePage
+from penstock.management.metrics.views import to_utc
+from penstock.management.verdicts import Level
 from penstock.postgres.statements.deliveries import FailedEndpointRow
 from penstock.postgres.statements.metrics import LateWorkRow
 from penstock.settings import Settings
 from penstock.verdicts.words import explain_delay, name_state
-
-from .metrics.views import to_utc
-from .verdicts import Level
 
 GIVEN_UP: Final = "given_up"
 PAUSED: Final = "endpoint_paused"
