@@ -117,11 +117,10 @@ def test_axe_finds_nothing(browser: Any, console: Service, theme: str, width: in
 def test_no_page_is_wider_than_the_window(browser: Any, console: Service) -> None:
     wide = []
     with opened(browser) as page:
-        paths = list_paths(page, console)
-        for width in (320, 480, 768, 1280, 2560):
-            page.set_viewport_size({"width": width, "height": 900})
-            for path in paths:
-                page.goto(f"{console.url}{path}")
+        for path in list_paths(page, console):
+            page.goto(f"{console.url}{path}")
+            for width in (320, 480, 768, 1280, 2560):
+                page.set_viewport_size({"width": width, "height": 900})
                 size = page.evaluate("document.documentElement.scrollWidth")
                 if size > width:
                     wide.append((path, width, size))
