@@ -21,7 +21,7 @@ from penstock.events.errors import EventsError
 from penstock.management.schedules.types import NewSchedule, ShownSchedule
 from penstock.scheduler import errors as errors_scheduler
 from penstock.scheduler.errors import SchedulerError
-from penstock.settings import SETTINGS
+from penstock.settings import SETTINGS, Settings
 from penstock.sns import errors as errors_sns
 from penstock_web.console.responses import TABS
 from penstock_web.rest.schedules import routes
@@ -178,6 +178,15 @@ def test_the_errors_of_event_buses() -> None:
     listed = {name: int(status) for names, status in rows for name in names.split(", ")}
     assert listed.items() >= ours.items()
     assert listed.keys() - ours.keys() <= {*COMMON_NAMES.values(), "SerializationException"}
+
+
+# --- docs/operate/sizing.md -------------------------------------------------------------------------------------------
+def test_the_connections_of_a_process() -> None:
+    """A process has connections for requests, one for LISTEN, and one for each worker."""
+    workers = re.findall(r"^\| `\w+` \|", (DOCS / "operate/workers.md").read_text(), re.MULTILINE)
+    most = Settings.read({}).queue_max_connections + 1 + len(workers)
+    assert f"\n{most} x processes + 1 " in (DOCS / "operate/sizing.md").read_text()
+    assert f"A process has at most {most} connections" in (DOCS / "explain/postgres.md").read_text()
 
 
 # --- docs/operate/security.md -----------------------------------------------------------------------------------------
