@@ -11,7 +11,8 @@
 -- whose first message has to become a dead letter is an exception. The group stays available to other receives. If a
 -- receive finds no message, the setting queue.passed_over says whether the receive passed over a group. Dead entries in
 -- the index by time make searches long. The search therefore begins where store_search says. A query that PostgreSQL
--- inlines for the start of the search took 2 to 6 % of a receive, so the function is not split into smaller functions.
+-- inlines for the start of the search took 2 to 6 % of a receive, and a function for parts 5 and 6 took 2 to 3 %, so
+-- the function is not split into smaller functions. Its parts are numbered.
 -- Locks the groups' rows and skips locked rows. Uses the indexes fifo_ready_visible_at, fifo_ready_pkey and
 -- fifo_message_of_group.
 -- This file also contains first_ready_at, store_search, note_passed_over, group_fits, first_ready_messages and
@@ -48,7 +49,7 @@ declare
     v_rows int;
     v_ready_at timestamptz;
 begin
-    -- The place where the search begins
+    -- 1. Find the place where the search begins.
     select * into v_search from queue.fifo_search s
     where s.queue_id = p_queue_id order by s.searched_at desc limit 1;
     v_full := (v_search.searched_at <= v_now and v_search.full_due_at > v_now) is not true;
@@ -59,8 +60,10 @@ begin
         v_start := coalesce(queue.first_ready_at(p_queue_id, v_start), v_now);
         v_took := clock_timestamp() - v_now;
     end if;
-    loop        -- The first step takes few groups, because other receivers cannot take groups that this call locks.
-        -- Lock ready groups
+    -- 2. Search in steps. The first step takes few groups, because other receivers cannot take groups that this call
+    -- locks.
+    loop
+        -- Lock ready groups.
         select coalesce(array_agg(l.group_key), '{}'), array_agg(l.first_id) into v_groups, v_firsts
         from (
             select g.group_key, r.first_id from queue.fifo_ready r join queue.fifo_group g on g.group_key = r.group_key
@@ -69,7 +72,7 @@ begin
                 and (p_response_bytes is null or queue.group_fits(r.group_key, r.first_id, p_response_bytes,
                     p_response_format, p_max_receive_count, p_sent_before))
             order by r.visible_at, r.group_key limit v_limit for update of g skip locked) l;
-        -- Choose messages, and move messages that were received too often to the dead-letter queue
+        -- Choose messages, and move messages that were received too often to the dead-letter queue.
         for v_ready in
             select u.group_key, u.first_id, h.ids, h.ctids, h.receive_count, h.sent_at
             from unnest(v_groups, v_firsts) with ordinality u(group_key, first_id, n)
@@ -105,12 +108,13 @@ begin
                 v_first_sent_at := least(v_first_sent_at, v_ready.sent_at);
             end if;
         end loop;
-        -- Search again, with more groups
+        -- Search again, with more groups.
         exit when cardinality(v_groups) < v_limit or cardinality(v_ids) >= p_max;
         v_seen := v_seen || v_groups;
         -- A step examines at most 100 groups more than the receive still needs messages.
         v_limit := least(4 * v_limit, p_max - cardinality(v_ids) + 100);
     end loop;
+    -- 3. Record the dead letters, and where the next search begins.
     if v_dead_lettered > 0 then
         perform queue.note_dead_lettered(p_queue_id, v_target, p_dead_letter_arn, v_dead_lettered);
     end if;
@@ -123,14 +127,14 @@ begin
             p_queue_id => p_queue_id, p_search => v_search, p_full => v_full, p_late => v_late, p_now => v_now,
             p_first_at => v_start, p_took => v_took, p_got_less => cardinality(v_ids) < p_max);
     end if;
-    -- A receive without messages
+    -- 4. End a receive without messages.
     if v_ids = '{}' then
         if p_response_bytes is not null then
             perform queue.note_passed_over(p_queue_id, v_start, v_now, p_response_bytes, p_response_format);
         end if;
         return;
     end if;
-    -- Receive the chosen messages
+    -- 5. Receive the chosen messages.
     if v_redelivered then
         insert into queue.activity (queue_id, redelivered)
         select p_queue_id, count(*) from queue.fifo_message m where m.ctid = any (v_ctids) and m.receive_count > 0
@@ -147,8 +151,9 @@ begin
     select d.* from taken t cross join lateral queue.build_received_row(p_fifo => t::queue.fifo_message) d
     order by array_position(v_ids, t.id);
     get diagnostics v_rows = row_count;
-    -- Store when the groups become ready again. If a retention ends earlier than the visibility timeout, all groups of
-    -- this receive become ready at that time. An early search of a group finds its messages in flight and does nothing.
+    -- 6. Store when the groups become ready again. If a retention ends earlier than the visibility timeout, all groups
+    -- of this receive become ready at that time. An early search of a group finds its messages in flight and does
+    -- nothing.
     v_ready_at := least(v_now + p_visibility, greatest(v_first_sent_at + (v_now - p_sent_before), v_now));
     with replaced as (
         delete from queue.fifo_ready r where r.ctid = any (array(
@@ -157,7 +162,7 @@ begin
             from unnest(v_taken) u(group_key))))
     insert into queue.fifo_ready (group_key, queue_id, visible_at, first_id)
     select u.group_key, p_queue_id, v_ready_at, u.first_id from unnest(v_taken, v_first_ids) u(group_key, first_id);
-    -- Delete expired messages, and search once more if all messages had expired
+    -- 7. Delete expired messages, and search once more if all messages had expired.
     if v_rows < cardinality(v_ids) then
         perform queue.purge_group(p_queue_id, u.group_key, p_sent_before) from unnest(v_taken) u(group_key);
         if v_rows = 0 and p_again then
