@@ -26,7 +26,8 @@ from penstock.postgres.statement import Statement
 from penstock_web.database import listener, pipeline_pool
 from penstock_web.database import pool as pool_module
 from penstock_web.database.activity import Activity
-from penstock_web.database.pool import OutcomeUnknown, Pool
+from penstock_web.database.errors import OutcomeUnknown
+from penstock_web.database.pool import Pool
 from penstock_web.local.postgres import ROLE, Postgres, free_port, running_postgres
 from penstock_web.local.state import ephemeral_state
 from penstock_web.local.system_account import SystemAccount

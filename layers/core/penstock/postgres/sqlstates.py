@@ -12,7 +12,7 @@
     REFUSED           no            kept         no                  only callers of SQL see it: docs/reference/sql.md
     FAILED            no            kept         no                  InternalFailure
 
-`database` (Lambda functions) and `penstock_web.database.pool` (the container) convert a meaning to an error.
+`database` (Lambda functions) and `penstock_web.database.errors` (the container) convert a meaning to an error.
 `penstock_web.batching.batcher` decides by the meaning whether to repeat merged calls one by one. Source: PostgreSQL
 documentation, appendix A, "PostgreSQL Error Codes". The SQL functions that fire schedules call
 queue.is_server_error to find out whether the schedule itself caused an error.

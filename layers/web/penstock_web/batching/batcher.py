@@ -34,7 +34,8 @@ from penstock.postgres.sqlstates import LONG_MESSAGE, Meaning, find_error_meanin
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import ReceivedRow, SendEntry, TransactedRow
 from penstock_web.database.calls import ExecuteStatement
-from penstock_web.database.pool import WAITING_SINCE, Locked, OutcomeUnknown, RolledBack
+from penstock_web.database.errors import Locked, OutcomeUnknown, RolledBack
+from penstock_web.database.pool import WAITING_SINCE
 
 from .contention import Contention, LockedKeys, QueueShares
 from .direct_handoff import DirectHandoff

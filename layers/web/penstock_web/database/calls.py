@@ -27,6 +27,6 @@ SET_CONFIG = Statement("set_config", ("text", "text", "bool"), SettingRow)
 
 
 class ExecuteStatement(Protocol):
-    """Makes one call in a separate transaction. Raises the errors of `pool`."""
+    """Makes one call in a separate transaction. Raises the errors of `errors`."""
 
     def __call__(self, statement: Statement[RowT], arguments: Sequence[object], /) -> Awaitable[list[RowT]]: ...

@@ -1,11 +1,5 @@
 """Manages the container's database connections. The pool limits the number of connections, replaces broken connections
-and classifies errors.
-
-    ServiceUnavailable    nothing was done: no connection was free or could be opened, or the server has no room
-    ├── RolledBack        the database rolled the call back (deadlock): the caller may repeat it
-    │   └── Locked        the same, since another transaction kept a lock for longer than `lock_timeout`
-    └── OutcomeUnknown    the connection broke during the call, which may or may not have taken effect
-    psycopg.Error         everything else: the call itself is wrong, and would fail again
+and classifies errors (`errors`).
 
 Most calls carry merged effects, and use separate connections (`pipeline_pool`) through `call_pipelined`.
 
@@ -39,6 +33,7 @@ from penstock.postgres.statement import Row, Statement
 
 from .calls import PROCESS, SET_CONFIG, RowT
 from .connect import LimitedAsyncConnection, build_connection_options, build_reporting_class, connect, is_stale
+from .errors import classify_error, classify_pipeline_error
 from .one_database import OneDatabase
 from .outage import explain_failure, is_full_pooler, is_shortage
 from .pipeline_connection import PipelineConnection
@@ -64,24 +59,6 @@ WAITING_SINCE: ContextVar[float | None] = ContextVar("waiting_since", default=No
 """Holds the time when the first request of a merged call began to wait. The time limit for getting a connection counts
 from WAITING_SINCE.
 """
-
-
-class RolledBack(ServiceUnavailable):
-    """The database rolled the call back, for example to end a deadlock."""
-
-    json_type = query_code = "ServiceUnavailable"
-
-
-class Locked(RolledBack):
-    """The call waited too long for a lock."""
-
-    json_type = query_code = "ServiceUnavailable"
-
-
-class OutcomeUnknown(ServiceUnavailable):
-    """The connection was lost during the call."""
-
-    json_type = query_code = "ServiceUnavailable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,33 +429,3 @@ class PipelineLease:
                 raise classify_pipeline_error(error, pipeline) from error
         finally:
             self._pipelines.release(pipeline)
-
-
-def classify_pipeline_error(error: psycopg.Error, pipeline: PipelineConnection) -> Exception:
-    """Returns the result of `classify_error`, and closes the pipeline connection if a new connection would work
-    better."""
-    broken = pipeline.connection.closed
-    if find_error_meaning(error) is Meaning.STALE_STATEMENT:
-        pipeline.close()
-        return RolledBack()
-    if find_error_meaning(error) is Meaning.READ_ONLY:
-        pipeline.close()
-    return classify_error(error, broken=broken)
-
-
-def classify_error(error: psycopg.Error, *, broken: bool) -> Exception:
-    """Returns the error to raise for a database error. See the module's docstring and `penstock.postgres.sqlstates`."""
-    if error.sqlstate is None:
-        client_side = not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-        return error if client_side and not broken else OutcomeUnknown()
-    match find_error_meaning(error):
-        case Meaning.ROLLED_BACK:
-            return RolledBack()
-        case Meaning.LOCKED:
-            return Locked()
-        case Meaning.CONNECTION_LOST:
-            return OutcomeUnknown()
-        case Meaning.UNAVAILABLE | Meaning.READ_ONLY:
-            return ServiceUnavailable()
-        case _:
-            return error

@@ -18,10 +18,11 @@ from penstock_web.batching.batcher import Batcher
 from penstock_web.database import listener
 from penstock_web.database.activity import Activity
 from penstock_web.database.connect import connect
+from penstock_web.database.errors import Locked, OutcomeUnknown, RolledBack, classify_error
 from penstock_web.database.listener import listen
 from penstock_web.database.one_database import DividedError
 from penstock_web.database.outage import Outage
-from penstock_web.database.pool import WAITING_SINCE, Locked, OutcomeUnknown, Pool, RolledBack, classify_error
+from penstock_web.database.pool import WAITING_SINCE, Pool
 from penstock_web.local.migrating import look_at_database
 from penstock_web.local_error import LocalError
 from penstock_web.long_poll.dispatcher import LongPollDispatcher

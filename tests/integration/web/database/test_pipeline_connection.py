@@ -17,9 +17,10 @@ from penstock.postgres.statements import messages
 from penstock.postgres.statements.access import READ_POLICIES
 from penstock.postgres.statements.installation import SHARED_SECRET
 from penstock_web.database import pipeline_pool
+from penstock_web.database.errors import OutcomeUnknown, RolledBack
 from penstock_web.database.pipeline_connection import BINARY_ENCODERS, PipelineConnection
 from penstock_web.database.pipeline_pool import PipelinePool
-from penstock_web.database.pool import OutcomeUnknown, Pool, RolledBack
+from penstock_web.database.pool import Pool
 from tests.support.database import Database, end_sessions
 
 

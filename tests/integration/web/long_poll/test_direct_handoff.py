@@ -22,9 +22,9 @@ from penstock_web.batching.merge import Batch
 from penstock_web.batching.pending_batch import PendingEffect
 from penstock_web.batching.write_backpressure import WriteBackpressure
 from penstock_web.database.calls import StatementCall
+from penstock_web.database.errors import OutcomeUnknown
 from penstock_web.database.pipeline_connection import PipelineConnection
 from penstock_web.database.pipeline_pool import open_pipeline_connection
-from penstock_web.database.pool import OutcomeUnknown
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.waiters import WaitFuture
 from tests.support.database import Database

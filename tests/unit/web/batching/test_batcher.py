@@ -26,7 +26,7 @@ from penstock.postgres.statements.sns.topics import PUBLISH_MESSAGES, PublishEnt
 from penstock_web.batching import batcher as batcher_module
 from penstock_web.batching.batcher import Batcher
 from penstock_web.batching.merge import Batch, Mergeable, distribute_messages
-from penstock_web.database.pool import OutcomeUnknown, RolledBack
+from penstock_web.database.errors import OutcomeUnknown, RolledBack
 from tests.support.web.fakes import (
     HEADER,
     ORDERS,

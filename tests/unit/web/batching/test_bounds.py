@@ -32,7 +32,7 @@ from penstock_web.batching.contention import Contention, LockedKeys, QueueShares
 from penstock_web.batching.merge import Batch
 from penstock_web.batching.pending_batch import MAX_FLUSH_WEIGHT
 from penstock_web.batching.write_backpressure import MAX_WAIT_SECONDS, WriteBackpressure
-from penstock_web.database.pool import Locked
+from penstock_web.database.errors import Locked
 from tests.support.web.fakes import ORDERS, FakeDatabase, FakeQueue, RowT, bodies, build_receive, empty, entries, stored
 from tests.support.web.http_connection import SlowClient
 
