@@ -58,25 +58,27 @@ facts as materialized (
 field as (
     select k.key, '$.' || e.key as name, e.value, 1 as depth
     from keyed k cross join lateral jsonb_each(case when jsonb_typeof(k.json) = 'object' then k.json end) e
-    where position('.' in e.key) = 0
+    where position('.' in e.key) = 0 and jsonb_typeof(e.value) <> 'array'
     union all
     select f.key, f.name || '.' || e.key, e.value, f.depth + 1
     from field f cross join lateral jsonb_each(case when jsonb_typeof(f.value) = 'object' then f.value end) e
-    where f.depth < 4 and position('.' in e.key) = 0),
+    where f.depth < 4 and position('.' in e.key) = 0 and jsonb_typeof(e.value) <> 'array'),
 splits as materialized (
     select n.key, jsonb_object_agg(n.name, n.counts) as splits
     from (
         select t.key, t.name,
             jsonb_agg(jsonb_build_array(t.value, t.messages) order by t.messages desc, t.value) as counts
         from (
-            select v.key, v.name, v.value, count(*) as messages
+            select v.key, v.name, v.value, count(*) as messages,
+                count(*) over (partition by v.key, v.name) as different
             from (
-                select f.key, f.name, f.value from field f where jsonb_typeof(f.value) not in ('object', 'array')
+                select f.key, f.name, f.value from field f where jsonb_typeof(f.value) <> 'object'
                 union all
                 select k.key, e.key, e.value from keyed k cross join lateral jsonb_each(k.facts) e where p_splits) v
             group by v.key, v.name, v.value) t
+        where t.different between 2 and 8
         group by t.key, t.name
-        having count(*) between 2 and 8 and count(*) < sum(t.messages) and max(octet_length(t.value::text)) <= 200) n
+        having count(*) < sum(t.messages) and max(octet_length(t.value::text)) <= 200) n
     group by n.key),
 grouped as materialized (
     select f.key, f.source_arn, f.receive_count, f.attribute, f.shape, f.cause, count(*) as messages,
