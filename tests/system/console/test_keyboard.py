@@ -141,7 +141,7 @@ def test_u_undoes_a_deletion_on_another_page_until_the_time_is_over(browser: Any
         cookies = page.context.cookies()
         ended = [{**one, "value": re.sub(r"until=\d+", "until=1", one["value"])} for one in cookies]
         page.context.add_cookies(ended)
-        page.get_by_text("The deletion can no longer be undone.").wait_for()
+        page.get_by_text("This act can no longer be undone.").wait_for()
         assert page.locator("[data-undo]").count() == 0
         number = len(polls)
         page.clock.install()
@@ -179,5 +179,7 @@ def test_enter_opens_an_event_of_a_bus(browser: Any, console: Service) -> None:
         assert page.url.endswith("/events")
         press(page, "[")
         page.wait_for_url("**/console/buses/shop")
+        # Subscribers with trouble come first, so the first row depends on how late the deliveries are.
+        first = page.locator("[data-row] a").first.get_attribute("href")
         press(page, "j", "Enter")
-        page.wait_for_url("**/console/buses/shop/subscribers/billing")
+        page.wait_for_url(f"**{first}")
