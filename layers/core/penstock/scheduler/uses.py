@@ -5,10 +5,7 @@ from typing import Protocol
 
 from penstock.access.policy.requests import Principal
 from penstock.access.resources import ANY, ActingService, Use, Uses
-from penstock.aws.arn import parse_queue_arn
-from penstock.aws.bus_arn import is_bus_arn
 from penstock.aws.schedule_arn import DEFAULT_GROUP, GroupArn, schedule_arn
-from penstock.aws.sns_arn import parse_topic_arn
 from penstock.aws.universal_target import UniversalTargetInvalid, find_resource, is_universal, read_action, read_input
 from penstock.context import Context
 from penstock.errors import AccessDenied
@@ -98,15 +95,11 @@ def find_called_resource(target: Target, context: Context) -> str | None:
         return None
 
 
-def is_invoked_arn(arn: str) -> bool:
-    is_known = parse_queue_arn(arn) is not None or parse_topic_arn(arn) is not None or is_bus_arn(arn)
-    return is_known or is_other_arn(arn)
-
-
-def is_other_arn(text: str) -> bool:
-    """Returns whether the text is an ARN of a service other than those in INVOKES."""
+def is_invoked_arn(text: str) -> bool:
+    """Returns whether the text has the form of an ARN. So each target gets an access check, also one whose resource the
+    operation refuses later."""
     parts = text.split(":", 5)
-    return len(parts) == 6 and parts[0] == "arn" and parts[2] not in INVOKES
+    return len(parts) == 6 and parts[0] == "arn"
 
 
 def _use_schedule(name: str, group: str | None, context: Context) -> Use:
