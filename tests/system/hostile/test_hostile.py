@@ -37,7 +37,17 @@ from tests.support.programs.penstock_service import running_service
 
 # Tables that processes write to without requests: worker states, listening processes, and measurements. The audit
 # records users' attempts.
-OF_PROCESSES = {"worker_position", "watcher", "measurement", "reading", "activity", "minute", "receiver", "audit"}
+OF_PROCESSES = {
+    "worker_position",
+    "watcher",
+    "measurement",
+    "reading",
+    "activity",
+    "minute",
+    "account_minute",
+    "receiver",
+    "audit",
+}
 
 
 class Arena(NamedTuple):
