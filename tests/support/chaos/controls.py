@@ -95,16 +95,18 @@ def skip_occurrences(scene: Scene) -> float:
 
 
 def lose_bus_events(scene: Scene) -> float:
-    """Moves the cursor of the bus's subscribers past pages that they have not received."""
+    """Moves all cursors past pages that the subscribers have not received. A subscriber that was behind for a while has
+    its own cursor."""
     return _change_undelivered(
         scene,
-        "update queue.event_cursor c set page = p.page from (select max(page) as page from queue.event_page) p"
-        " where c.subscriber_id = 0 and c.page < p.page",
+        "update queue.event_cursor c set page = p.page"
+        " from (select bus_id, max(page) as page from queue.event_page group by bus_id) p"
+        " where p.bus_id = c.bus_id and c.page < p.page",
     )
 
 
 def repeat_bus_events(scene: Scene) -> float:
-    """Moves all cursors back, because a subscriber that was behind the others for a while has its own cursor."""
+    """Moves all cursors back."""
     return _change_undelivered(scene, "update queue.event_cursor c set page = page - 3 where page > 3")
 
 
