@@ -2,7 +2,7 @@
 -- subscribers that have events to receive. Returns no row if another worker delivers this bus.
 -- Without p_replays, the first row has no subscriber. Its `page` is the bus's cursor, and its `version` changes with
 -- the subscribers that follow the cursor. If `version` is not p_version, the next rows are these subscribers. The last
--- rows are the FIFO subscribers with waiting events, and `blocked` has the groups of these events.
+-- rows name the FIFO subscribers with waiting events, and `blocked` lists the groups of these events.
 -- With p_replays, returns one subscriber with its own cursor, the one that has waited for the longest, so that replays
 -- take turns. While replays pause (read_replay_pause), returns none. `page` is the last page that the subscriber has
 -- received.
