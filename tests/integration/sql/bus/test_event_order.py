@@ -11,6 +11,7 @@ import pytest
 from tests.integration.sql.conftest import Connect
 from tests.support.events import BUS, add_bus, put, sequence
 from tests.support.sql.calls import Connection, value
+from tests.support.wait import wait_until
 
 ENTRY = '{"Data": "text"}'
 TOO_LONG = f"[{ENTRY.replace('text', 'x' * 600_000)}, {ENTRY.replace('text', 'y' * 600_000)}]"
@@ -33,6 +34,18 @@ def delivered(db: Connection, bus: str = BUS) -> list[str]:
             [bus],
         ).fetchall()
     ]
+
+
+def check_that_all_gaps_end(db: Connection) -> None:
+    """Fails if a gap remains or an event appears. Other databases of the server share its transaction ids, so their
+    open transactions can delay the end of a gap.
+    """
+
+    def have_ended() -> bool:
+        assert sequence(db) == 0
+        return bool(value(db, "select not exists (select from queue.event_gap)"))
+
+    wait_until(have_ended)
 
 
 @contextmanager
@@ -113,8 +126,7 @@ def test_a_gap_that_a_transaction_with_an_older_id_notes_is_waited_for(
         publisher.execute("commit")
         assert sequence(db) == 1
     assert delivered(db) == ["early", "late"]
-    sequence(db)
-    assert value(db, "select count(*) from queue.event_gap") == 0
+    check_that_all_gaps_end(db)
 
 
 def test_a_read_can_end_inside_a_call(db: Connection, bus: str) -> None:
@@ -143,8 +155,7 @@ def test_duplicates_leave_no_gap(db: Connection, bus: str) -> None:
     put(db, bus, "5")
     assert sequence(db) == 3
     assert delivered(db) == ["1", "3", "5"]
-    sequence(db)
-    assert value(db, "select count(*) from queue.event_gap") == 0
+    check_that_all_gaps_end(db)
 
 
 def test_a_rollback_leaves_no_gap(db: Connection, bus: str, connect: Connect) -> None:
@@ -154,8 +165,7 @@ def test_a_rollback_leaves_no_gap(db: Connection, bus: str, connect: Connect) ->
         assert sequence(db) == 1
         assert value(db, "select count(*) from queue.event_gap") == 1
         undone.execute("rollback")
-    assert sequence(db) == 0
-    assert value(db, "select count(*) from queue.event_gap") == 0
+    check_that_all_gaps_end(db)
     assert delivered(db) == ["kept"]
 
 
@@ -228,13 +238,13 @@ def test_concurrent_publishers_keep_their_order(db: Connection, bus: str, connec
         thread.start()
     for thread in threads:
         thread.join()
-    while sequence(db) or value(db, "select exists (select from queue.event_gap)"):
+    while sequence(db):
         pass
     found = delivered(db)
     assert len(found) == len(set(found)) == sum(map(len, expected.values()))
     for publisher, kept in expected.items():
         assert [body for body in found if body.startswith(f"{publisher} ")] == kept
-    assert value(db, "select count(*) from queue.event_gap") == 0
+    check_that_all_gaps_end(db)
 
 
 def test_pages_belong_to_one_bus_and_have_at_most_200_events(db: Connection, bus: str) -> None:
