@@ -1,14 +1,15 @@
 -- queue.claim_event_subscribers: locks the delivery of a bus until the end of the transaction, and returns the
--- subscribers that have events to receive. Returns no row if another worker delivers this bus.
--- Without p_replays, the first row has no subscriber. Its `page` is the bus's cursor, and its `version` changes with
--- the subscribers that follow the cursor. If `version` is not p_version, the next rows are these subscribers. The last
--- rows name the FIFO subscribers with waiting events, and `blocked` lists the groups of these events.
--- With p_replays, returns one subscriber with its own cursor, the one that has waited for the longest, so that replays
--- take turns. While replays pause (read_replay_pause), returns none. `page` is the last page that the subscriber has
--- received.
---   `revision` changes with the subscriber's configuration.
--- A subscriber of which 10,000 events wait receives no more events for now, if it keeps an order or its target is
--- outside the database.
+-- subscribers that have new events. Returns no row if another worker delivers the events of this bus.
+-- Without p_replays, the function returns three kinds of rows. The first row has no subscriber. Its `page` is the
+-- cursor of the bus, and its `version` changes whenever other subscribers follow this cursor. Then, if `version`
+-- differs from p_version, come the subscribers that follow the cursor. The last rows are the FIFO subscribers that have
+-- events to retry. `blocked` contains the groups of these events, because later events of a group must wait.
+-- With p_replays, the function returns one subscriber that has a separate cursor. It chooses the subscriber that has
+-- waited longest, so that replays take turns. It returns no row while replays pause (read_replay_pause). `page` is the
+-- last page that the subscriber has received.
+-- `revision` changes with the configuration of the subscriber.
+-- The function stops new events for a subscriber that has 10,000 events to retry, if the subscriber is FIFO or its
+-- target is outside the database.
 -- This file also contains list_blocked_groups.
 create or replace function queue.claim_event_subscribers(
     p_bus_id bigint, p_replays boolean, p_version uuid default null)
@@ -16,7 +17,7 @@ returns table (subscriber_id bigint, revision timestamptz, page bigint, first_pa
 language plpgsql as $$
 #variable_conflict use_column
 declare
-    -- A subscriber reads no further while so many of its events wait.
+    -- A subscriber that has this many events to retry receives no new events.
     c_waiting constant int := 10000;
     v_full bigint[];
 begin
@@ -69,7 +70,7 @@ begin
     where s.bus_id = p_bus_id and s.type = 'FIFO' and s.follows and s.state = 'RUNNING';
 end $$;
 
--- queue.list_blocked_groups: returns the groups of which an event of a FIFO subscriber waits.
+-- queue.list_blocked_groups: returns the groups in which a FIFO subscriber has events to retry.
 create or replace function queue.list_blocked_groups(p_subscriber_id bigint) returns text[]
 language sql stable
 return array(

@@ -1,8 +1,9 @@
--- Deletion of one message, and of the expired messages in a lease.
+-- Deletes messages by their public ids, and deletes the expired messages of a lease.
 
--- queue.delete_by_id: deletes messages in any state. Returns the ids that existed. `p_archive` archives the messages
--- even if the queue does not archive. Locks the readers of the shards that contain unreceived messages, then groups,
--- leases and messages. Raises QU004 (not under READ COMMITTED) for messages that were never received.
+-- queue.delete_by_id: deletes messages in any state. Returns the public ids of the messages that existed. With
+-- `p_archive`, archives the messages even if the queue has no archive. Takes the locks of lock_messages, then locks
+-- leases and messages. Raises QU004 for messages that no consumer has received, unless the transaction is READ
+-- COMMITTED.
 create or replace function queue.delete_by_id(p_arn text, p_public_ids bigint[], p_archive boolean default false)
 returns table (id bigint)
 language plpgsql as $$
@@ -26,9 +27,9 @@ begin
     end loop;
 end $$;
 
--- queue.expire_leased: removes a lease's messages that were sent before p_sent_before, because they have expired.
--- Returns the lease with its other messages. The caller is the shard's reader and has locked the lease's row. Takes the
--- locks of purge_side.
+-- queue.expire_leased: deletes the expired messages of a lease, which clients sent before p_sent_before. Returns the
+-- lease with the remaining messages. The caller must hold the reader lock of the shard and the lock of the lease's row.
+-- Takes the locks of purge_side.
 create or replace function queue.expire_leased(p_lease queue.lease, p_sent_before timestamptz) returns queue.lease
 language plpgsql as $$
 declare
@@ -51,9 +52,9 @@ begin
     return v_lease;
 end $$;
 
--- queue.lock_messages: locks what a deletion of messages by their public ids needs: the readers of the shards that
--- contain unreceived messages, then the groups of a FIFO queue. Locks only this queue's groups, because the caller can
--- keep the locks for long.
+-- queue.lock_messages: takes the locks for a deletion of messages by their public ids. Takes the reader locks of the
+-- shards that contain unreceived messages, then locks the groups of a FIFO queue. Locks no group of another queue,
+-- because the caller can hold the locks for a long time.
 create or replace function queue.lock_messages(p_queue queue.queues, p_public_ids bigint[]) returns void
 language plpgsql as $$
 begin
@@ -65,9 +66,9 @@ begin
     end if;
 end $$;
 
--- queue.lock_readers_of_messages: makes this transaction the reader of the shards that contain unreceived messages from
--- a list. No other transaction can then receive these messages. A caller locks the readers before leases, as a purge
--- does. Locks the readers from the highest shard to the lowest.
+-- queue.lock_readers_of_messages: takes the reader lock of each shard that contains an unreceived message of the list.
+-- No other transaction can then receive these messages. Takes the locks from the highest shard to the lowest. A caller
+-- must call this function before it locks leases, because a purge locks in this order.
 create or replace function queue.lock_readers_of_messages(p_queue_id int, p_public_ids bigint[]) returns void
 language plpgsql as $$
 begin

@@ -1,7 +1,8 @@
--- queue.fire_schedule_retries: retries the invocations that claim_schedule_retries locked. Each invocation has a
--- separate savepoint. After a failure, waits 2, 4, 8, … 300 seconds, or gives the invocation up. AWS documents only
--- that the wait grows exponentially. The outcome is fired, failed or exhausted, or busy or unsigned as in
--- fire_schedules. Takes the locks of dispatch_schedule.
+-- queue.fire_schedule_retries: retries the invocations that claim_schedule_retries has locked, each in its own
+-- savepoint. If an invocation fails, the function schedules the next retry after 2, 4, 8, … 300 seconds, or gives the
+-- invocation up. AWS documents only that the delay grows exponentially. `outcome` is `fired`, `failed` (a retry
+-- follows), `exhausted` (no retry follows), or `busy` or `unsigned` as in fire_schedules. Takes the locks of
+-- dispatch_schedule.
 create or replace function queue.fire_schedule_retries(p_retry_ids bigint[], p_messages jsonb[])
 returns table (retry_id bigint, outcome text, detail text)
 language plpgsql as $$
@@ -34,7 +35,7 @@ begin
                 outcome := 'busy';
                 update queue.schedule_retry r set due_at = clock_timestamp() + interval '1 second'
                 where r.retry_id = v_retry.retry_id;
-            when sqlstate 'QU008' then      -- The run fired before, so this attempt sent no second message.
+            when sqlstate 'QU008' then      -- An earlier attempt fired this run, so this attempt sent no message.
                 outcome := 'fired';
                 delete from queue.schedule_retry r where r.retry_id = v_retry.retry_id;
             when others then

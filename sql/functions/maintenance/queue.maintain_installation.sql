@@ -1,18 +1,18 @@
--- queue.maintain_installation: removes rows that maintain_queue does not remove. Returns the number of removed rows.
--- After a removal of rows, the worker soon calls again. The number therefore omits partitions, outcome counts, and the
--- rows that clean_expired_rows does not count. `p_limit` is the maximum number of rows of each table. `p_part` is the
--- part to run, or null for all parts. Separate calls are possible, so that a table that cannot be cleaned delays only
--- one part.
+-- queue.maintain_installation: removes the rows that maintain_queue does not remove. Returns the number of removed
+-- rows. The worker calls the function again soon if the number is not 0. The number therefore omits partitions, outcome
+-- counts, and the rows that clean_expired_rows does not count. The function removes at most `p_limit` rows of each
+-- table. `p_part` selects one part, and null selects all parts. The worker calls each part separately, so that a
+-- locked or damaged table delays only one part:
 --   `expired_rows` removes expired deduplication ids and ReceiveRequestAttemptIds, registrations of watchers, passwords
---     of URLs without a subscription, and counts of past firings. The part also removes receivers and ClientTokens of
---     schedules' deletions after a day, and retired signing keys after 30 days.
---   `topics` removes expired rows of topics.
---   `applications` removes endpoints of deleted platform applications.
---   `deleted_queues` removes messages of deleted queues.
---   `histories` creates the partitions of the next days, and drops partitions older than p_history_days.
---   `outcomes` adds up queue.outcome_count.
+--     of URLs that have no subscription, and counts of past firings. It removes receivers, and the ClientTokens of
+--     deleted schedules, after a day. It removes retired signing keys after 30 days.
+--   `topics` removes expired rows of topics (maintain_topics).
+--   `applications` removes the endpoints of deleted platform applications (clean_platform_applications).
+--   `deleted_queues` removes the messages of deleted queues (clean_deleted_queues).
+--   `histories` creates the partitions of the next days, and drops the partitions of days more than p_history_days ago.
+--   `outcomes` merges rows of queue.outcome_count (compact_outcome_counts).
 --   `events` maintains the partitions and pages of event buses (maintain_events).
---   `deletions` ends deletions that can no longer be undone (finish_deletions).
+--   `deletions` completes the deletions that no user can undo any more (finish_deletions).
 -- This file also contains clean_expired_rows, maintain_topics, clean_platform_applications, clean_deleted_queues,
 -- clean_deleted_queue, cleaned_tables, add_history_day, drop_history_days and compact_outcome_counts.
 create or replace function queue.maintain_installation(p_limit int, p_history_days int, p_part text default null)
@@ -53,10 +53,10 @@ begin
 end $$;
 
 -- queue.clean_expired_rows: runs the part expired_rows of maintain_installation. Returns the number of removed rows
--- without the rows of watcher, prepare_guard, recent_firing, receiver and endpoint_password. These rows do not need
--- another call, because one call removes nearly all expired rows from these tables, and running processes add new rows.
--- If the clock went back, a deduplication id would last longer than five minutes. The function shortens the id's life
--- to five minutes from now.
+-- without the rows of watcher, prepare_guard, recent_firing, receiver and endpoint_password. One call removes nearly
+-- all expired rows of these tables, and processes add rows all the time, so the worker need not call again for them.
+-- If the server's clock was set back, deduplication ids would last longer than five minutes. The function therefore
+-- limits their expiry to five minutes from now.
 create or replace function queue.clean_expired_rows(p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -92,7 +92,7 @@ begin
         order by e.edited_at limit p_limit for update skip locked));
     get diagnostics v_rows = row_count;
     v_removed := v_removed + v_rows;
-    -- An unsubscribed URL still receives the message about the end of its subscription.
+    -- Penstock still needs the password to send the message about the end of a subscription to its URL.
     delete from queue.endpoint_password p
     where not exists (
             select from queue.subscription s join queue.topic t on t.topic_id = s.topic_id
@@ -112,13 +112,13 @@ begin
     return v_removed;
 end $$;
 
--- queue.maintain_topics: removes expired rows of topics. Returns the number of removed rows. The rows are deduplication
--- ids, unconfirmed subscriptions, deleted subscriptions that can no longer be restored, and notices without deliveries.
+-- queue.maintain_topics: removes expired rows of topics: deduplication ids, unconfirmed subscriptions, deleted
+-- subscriptions that no user can restore any more, and notices without deliveries. Returns the number of removed rows.
 -- An unconfirmed subscription expires after two days ("Deleting an Amazon SNS topic and subscription", SNS Developer
--- Guide). If the clock went back, deduplication ids last five minutes from now, as in clean_expired_rows. Checks
--- p_limit notices in each call, starting at a random notice. `p_limit` is also the maximum number of rows of each
--- table. Skips locked rows. Uses the indexes topic_deduplication_expires_at, subscription_pending,
--- former_subscription_expires_at, notice_pkey and outgoing_delivery_notice.
+-- Guide). Limits the expiry of deduplication ids to five minutes from now, as clean_expired_rows does. Each call
+-- removes at most p_limit rows of each table, and checks p_limit notices from a random notice on. Skips locked rows.
+-- Uses the indexes topic_deduplication_expires_at, subscription_pending, former_subscription_expires_at, notice_pkey
+-- and outgoing_delivery_notice.
 create or replace function queue.maintain_topics(p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -154,9 +154,10 @@ begin
     return v_removed + v_rows;
 end $$;
 
--- queue.clean_platform_applications: removes up to p_limit endpoints of deleted platform applications, and applications
--- without endpoints. Returns the number of removed rows. An endpoint counts in the quota of its account until its
--- removal. Skips locked applications and endpoints. Takes the locks of count_platform_endpoints.
+-- queue.clean_platform_applications: removes up to p_limit endpoints of deleted platform applications, and the deleted
+-- applications that have no more endpoints. Returns the number of removed rows. An endpoint counts towards the quota of
+-- its account until this function removes it. Skips locked applications and endpoints. Takes the locks of
+-- count_platform_endpoints.
 create or replace function queue.clean_platform_applications(p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -166,7 +167,7 @@ declare
     v_accounts text[];
     v_changes bigint[];
 begin
-    for v_dropped in    -- With a random order, no account waits for another account with many endpoints.
+    for v_dropped in    -- In a random order, an account with many endpoints does not delay other accounts.
         select d.application_id, d.account_id from queue.dropped_platform_application d
         order by random() for update skip locked
     loop
@@ -189,7 +190,7 @@ begin
 end $$;
 
 -- queue.clean_deleted_queues: removes up to p_limit rows of each table from deleted queues. Returns the number of
--- removed rows. Keeps the name of a deleted queue that has metrics.
+-- removed rows. Keeps the row of a queue that has metrics, because the metrics need the queue's name.
 create or replace function queue.clean_deleted_queues(p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -201,7 +202,7 @@ begin
     for v_dropped in
         select d.queue_id, d.dropped_at from queue.dropped_queue d where d.cleaned_at is null order by random()
     loop
-        exit when v_removed >= p_limit;      -- With a random order, queues without rows do not delay other queues.
+        exit when v_removed >= p_limit;      -- In a random order, a queue with many rows does not delay other queues.
         v_rows := queue.clean_deleted_queue(v_dropped.queue_id, p_limit);
         v_removed := v_removed + v_rows;
         if v_rows = 0 and v_dropped.dropped_at < v_now - interval '10 minutes' then
@@ -218,7 +219,7 @@ begin
 end $$;
 
 -- queue.clean_deleted_queue: removes up to p_limit rows of each table from a deleted queue. Returns the number of
--- removed rows. Locked rows stay for a later call, because a sender can keep a FIFO group locked for long.
+-- removed rows. Skips locked rows, because a sender can lock a FIFO group for a long time. A later call removes them.
 create or replace function queue.clean_deleted_queue(p_queue_id int, p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -231,7 +232,7 @@ begin
         where g.queue_id = p_queue_id limit p_limit for update of f skip locked));
     get diagnostics v_removed = row_count;
     if v_removed = p_limit then
-        return v_removed;       -- The groups stay, because the next call needs them to find the other messages.
+        return v_removed;       -- Keeps the groups, because the next call finds the other messages by their groups.
     end if;
     foreach v_table in array queue.cleaned_tables() loop
         execute format('delete from queue.%I where ctid = any (array('
@@ -243,18 +244,18 @@ begin
     return v_removed;
 end $$;
 
--- queue.cleaned_tables: returns the tables whose rows of a deleted queue clean_deleted_queue removes by their queue_id.
--- The test test_catalogue.py names every other table that has a queue_id, and why its rows may stay.
+-- queue.cleaned_tables: returns the tables from which clean_deleted_queue removes the rows of a deleted queue by their
+-- queue_id. The test test_catalogue.py lists every other table that has a queue_id, and says why its rows can stay.
 create or replace function queue.cleaned_tables() returns text[]
 language sql immutable parallel safe
 return array['log', 'lease', 'side', 'fifo_group', 'fifo_ready', 'fifo_search', 'deduplication', 'archive', 'hole',
     'id_jump', 'late_id_jump', 'watcher', 'move_task', 'deferred', 'noisy_neighbors', 'sweep', 'in_flight',
     'receive_attempt', 'failure'];
 
--- queue.add_history_day: creates the partition of a day (UTC) of a history (history_names). Has no effect if the
--- partition exists, or if the default partition has rows of that day. The rows of the default partition stay there. If
--- another worker interferes or the default partition stays locked, the next run tries again. Locks the default
--- partition. Runs with the rights of its owner, which owns the table.
+-- queue.add_history_day: creates the partition for a day (UTC) of a history (history_names). Does nothing if the
+-- partition exists, if the default partition contains rows of that day, if another worker creates the partition, or if
+-- the function does not get the lock of the default partition within 200 ms. The next run tries again. Locks the
+-- default partition. Runs with the rights of its owner, which owns the table.
 create or replace function queue.add_history_day(p_name text, p_day date) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare
@@ -276,11 +277,11 @@ exception when check_violation or unique_violation or duplicate_table or lock_no
     null;
 end $$;
 
--- queue.drop_history_days: drops the partitions of the histories for days (UTC) more than p_days ago. The table
--- queue.history_drop stores the time from which on a history is complete. The metrics job does not replace windows that
--- start earlier than this time. A drop locks the whole history, and every statement on the history would wait for the
--- drop. Therefore a drop gives up after 200 ms without the lock, and the next run tries again. Runs with the rights of
--- its owner, which owns the table.
+-- queue.drop_history_days: drops the partitions of the histories for days (UTC) more than p_days ago. Stores in
+-- queue.history_drop the time since which the history is complete. The metrics job does not replace windows that start
+-- before this time. A drop needs a lock on the whole history, and every statement on the history waits behind it. The
+-- function therefore gives up if it does not get the lock within 200 ms, and the next run tries again. Runs with the
+-- rights of its owner, which owns the table.
 create or replace function queue.drop_history_days(p_days int) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare
@@ -302,9 +303,9 @@ exception when lock_not_available then
     null;
 end $$;
 
--- queue.compact_outcome_counts: adds up the rows of queue.outcome_count to one row for each queue if there are over
--- 1,000. The container adds up these rows while it measures. An installation that has only Lambda functions does not
--- measure in this way. `p_limit` is the maximum number of rows. Skips locked rows.
+-- queue.compact_outcome_counts: merges the rows of queue.outcome_count into one row for each queue if the table has
+-- more than 1,000 rows. The container also merges these rows when it measures the queues, but an installation that has
+-- only Lambda functions does not. Each call merges at most `p_limit` rows. Skips locked rows.
 create or replace function queue.compact_outcome_counts(p_limit int) returns void
 language plpgsql as $$
 begin

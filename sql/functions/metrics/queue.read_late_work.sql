@@ -1,24 +1,28 @@
--- queue.read_late_work: returns late and failing work of an account, and what prevents the database from removing
--- deleted rows.
---   `kind` is schedules_late or deliveries_late for work that has been due for more than p_late seconds, and
---     schedule_fails for each of the first 50 schedules that fail, or schedule_paused if Penstock paused the schedule
---     at its failure_threshold. `kind` is old_transaction if a transaction has been
---     open for more than p_old seconds, and old_snapshot if a snapshot is older than p_transactions transactions.
---     `kind` is mapping_fails for each enabled mapping whose invocations have all failed for 10 seconds, and
---     mapping_stopped for each mapping that the service stopped, at most 50 mappings together. A mapping whose queue
---     has been empty for two minutes has nothing to do and does not count.
---     The other kinds are those of read_late_subscribers.
---   `name` is the schedule that fails or the first late schedule, after its group and a colon unless the group is
---     default, or the endpoint of the first late delivery, or the target of a mapping, or the subscriber. The value is
---     null in other rows.
---   `number` counts late work up to p_max, failures in a row, failed invocations, or transactions.
---   `since` is the time at which the first of the late work was due, or the first missed occurrence of a schedule, or
---     the start of the transaction. The value is null if it is unknown.
---   `error` is the last error of the schedule, the last result of the mapping, or the reason why it was stopped,
---     or the last error of a subscriber's target. For late work, it names a transaction with locks (find_blocker).
---   `owner` is the queue of a mapping, or the bus of a subscriber, by its ARN if it belongs to another account.
--- Old transactions come from the last measurement (measure_installation). Uses the indexes schedule_account_due,
--- schedule_account_failing, schedule_run_schedule, outgoing_delivery_account_due and event_source_mapping_troubled.
+-- queue.read_late_work: returns the late and failing work of an account, and the transactions and snapshots that stop
+-- vacuum from removing dead rows. The values of `kind`:
+--   schedules_late and deliveries_late: work has been due for more than p_late seconds. One row each.
+--   schedule_fails: a schedule fails. schedule_paused: Penstock paused a schedule at its failure_threshold. At most 50
+--     rows together.
+--   mapping_fails: all invocations of an enabled mapping have failed for 10 seconds. mapping_stopped: the service
+--     stopped a mapping. At most 50 rows together. The function omits a mapping whose queue is empty, unless its
+--     invocations began to fail in the last two minutes.
+--   old_transaction: a transaction has been open for more than p_old seconds. old_snapshot: a snapshot is older than
+--     p_transactions transactions.
+--   The kinds of read_late_subscribers.
+-- The other columns depend on the kind:
+--   `name` is the failing schedule, the first late schedule, the endpoint of the first late delivery, the target of the
+--     mapping, or the subscriber. A schedule outside the group default has its group and a colon before its name. For
+--     transactions and snapshots, `name` is null.
+--   `number` is the number of late tasks (at most p_max), failures in a row, failed invocations, or transactions.
+--   `since` is the time at which the first late task was due, the first occurrence that the schedule missed, the time
+--     at which the mapping began to fail, or the start of the transaction. It is null if the time is not known.
+--   `error` is the last error of the schedule or of the subscriber's target, the last result of the mapping, or the
+--     reason why the service stopped the mapping. For late work, `error` names a transaction that holds locks
+--     (find_blocker).
+--   `owner` is the queue of the mapping, or the bus of the subscriber. A bus of another account appears as its ARN.
+-- Reads the ages of transactions from the last measurement (measure_installation). Uses the indexes
+-- schedule_account_due, schedule_account_failing, schedule_run_schedule, outgoing_delivery_account_due and
+-- event_source_mapping_troubled.
 -- This file also contains find_blocker.
 create or replace function queue.read_late_work(
     p_account_id text, p_region text, p_max int, p_late double precision, p_old double precision,
@@ -89,9 +93,9 @@ begin
     from queue.reading r where r.name = 'oldest_xmin' and r.label = '' and r.value > p_transactions;
 end $$;
 
--- queue.find_blocker: returns which process of PostgreSQL holds a lock on p_table, or on another table of the schema,
--- in a transaction that began before p_before, or null. A lock that no write waits for does not count. The text has no
--- time if the role cannot see when the transaction began.
+-- queue.find_blocker: returns a text about a PostgreSQL process that holds a lock on a table of the schema, in a
+-- transaction that began before p_before. Prefers a lock on p_table. Returns null if no process holds such a lock.
+-- Ignores locks that block no write. The text omits the start of the transaction if the role cannot see it.
 create or replace function queue.find_blocker(p_table regclass, p_before timestamptz) returns text
 language sql stable as $$
     select format('PostgreSQL''s process %s holds a lock on %s', a.pid, l.relation::regclass)

@@ -1,9 +1,9 @@
 """API destinations: HTTP endpoints that can be targets of subscribers of event buses.
 
-The rights are those of AWS's API. Whoever names the connection of an API destination decides to which server the
-connection's secrets go, so the right also applies to the connection, as on AWS. Sources: CreateApiDestination
-(EventBridge API Reference), "Actions, resources, and condition keys for Amazon EventBridge" (Service Authorization
-Reference).
+The operations need the rights of AWS's API. A user who sets the connection or the endpoint of an API destination
+decides which server receives the connection's secrets. The user therefore needs the right on the connection, too, as on
+AWS. Sources: CreateApiDestination (EventBridge API Reference), "Actions, resources, and condition keys for Amazon
+EventBridge" (Service Authorization Reference).
 """
 
 from datetime import datetime
@@ -47,13 +47,13 @@ Method = Literal["POST", "GET", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"]
 Url = Annotated[str, Meta(min_length=1, max_length=2_048)]
 Rate = Annotated[int, Meta(ge=1, le=1_000_000)]
 DEFAULT_RATE: Final = 300
-"""The requests a second without a rate ("Amazon EventBridge quotas", EventBridge User Guide)."""
+"""The most requests a second if the client sets no rate ("Amazon EventBridge quotas", EventBridge User Guide)."""
 
 
 class NewApiDestination(Struct, forbid_unknown_fields=True):
-    """A new API destination. `connection` is a name. Each `*` in the path of `invocation_endpoint` stands for a value
-    of the subscriber's PathParameterValues. All workers together send at most `invocation_rate_limit_per_second`
-    requests a second."""
+    """A new API destination. `connection` is the name of a connection. Penstock replaces each `*` in the path of
+    `invocation_endpoint` with a value of the subscriber's PathParameterValues. All workers together send at most
+    `invocation_rate_limit_per_second` requests a second."""
 
     name: Name
     connection: Name
@@ -88,7 +88,7 @@ class ShownApiDestination(Struct):
 
 
 class ApiDestinationPage(Struct, omit_defaults=True):
-    """API destinations in the order of their names. `next` requests the next page."""
+    """API destinations in the order of their names. `next` is the token for the next page."""
 
     api_destinations: list[ShownApiDestination]
     next: str | None = None
@@ -96,7 +96,7 @@ class ApiDestinationPage(Struct, omit_defaults=True):
 
 @needs("operation", "events:CreateApiDestination")
 def create_api_destination(new: NewApiDestination, context: Context) -> Operation[ShownApiDestination]:
-    """Creates an API destination. Raises ConnectionNotFound, ApiDestinationConflict for a name that exists,
+    """Creates an API destination. Raises ApiDestinationConflict if the name exists, ConnectionNotFound,
     InvalidParameterValue and OverLimit."""
     check_new_name(new.name)
     arn = build_destination_arn(context.region, context.account_id, API_DESTINATION, new.name)
@@ -177,7 +177,7 @@ def _delete(name: str, arn: str, _context: Context) -> Operation[None]:
 def _build_fields(
     action: str, given: NewApiDestination | ApiDestinationPatch, context: Context
 ) -> Operation[JsonObject]:
-    """Returns the columns of the given members. Raises ConnectionNotFound, AccessDenied, InvalidParameterValue."""
+    """Converts the given members to columns. Raises ConnectionNotFound, AccessDenied and InvalidParameterValue."""
     fields: JsonObject = {}
     if isinstance(given.description, str):
         fields["description"] = check_text(given.description)

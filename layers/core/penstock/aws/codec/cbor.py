@@ -1,12 +1,12 @@
-"""Reads and writes CBOR (RFC 8949), as far as the protocol rpc-v2-cbor uses CBOR.
+"""Reads and writes the part of CBOR (RFC 8949) that the protocol rpc-v2-cbor uses.
 
-Smithy's types become dict with texts as keys, list, str, bytes, int, float, bool and Timestamp (tag 1). Null and
-undefined become None. The reader accepts definite and indefinite lengths, and the writer writes definite lengths
-in the shortest form. Source: "Smithy RPC v2 CBOR protocol".
+The reader converts Smithy's types to dict with str keys, list, str, bytes, int, float, bool and Timestamp (tag 1). It
+converts null and undefined to None. The reader accepts definite and indefinite lengths. The writer writes definite
+lengths in the shortest form. Source: "Smithy RPC v2 CBOR protocol".
 
-The reader refuses everything else: other tags and simple values, keys that are no texts, duplicate keys, texts that are
-not UTF-8, more than 64 levels, more than 25,000 values, and bytes after the value. It allocates no memory for a length
-that a body only declares. Reading a value takes about 0.5 µs, so any body is read within 15 ms.
+The reader refuses other tags and simple values, keys that are not texts, duplicate keys, texts that are not UTF-8, more
+than 64 levels, more than 25,000 values, and bytes after the value. A length in the body allocates no memory before the
+reader has found that many bytes. The reader takes about 0.5 µs for a value, and therefore at most 15 ms for a body.
 """
 
 import struct
@@ -25,20 +25,20 @@ MAX_VALUES = 25_000
 
 _INDEFINITE = 31
 _BREAK = 0xFF
-_LENGTHS = {24: 1, 25: 2, 26: 4, 27: 8}  # the bytes after the first byte, by its lower five bits
+_LENGTHS = {24: 1, 25: 2, 26: 4, 27: 8}  # the bytes of the length or number, by the lower five bits of the first byte
 _FLOATS = {25: struct.Struct(">e"), 26: struct.Struct(">f"), 27: struct.Struct(">d")}
 _SIMPLE = {20: False, 21: True, 22: None, 23: None}
-_EXACT_FLOATS = 2**53  # a float below this bound has the value of its integer
+_EXACT_FLOATS = 2**53  # below this bound, a float represents every integer exactly
 _ENDLESS = MAX_VALUES + 1
 _MAX_VARIABLES = 20
 _MANY = 20
 _BLOB, _MAP, _ENDLESS_MAP = 0x40, 0xA0, 0xBF
-_SHORT_TEXT, _LONG_TEXT = 0x60, 0x78  # texts of up to 23 bytes, which names and most values are
+_SHORT_TEXT, _LONG_TEXT = 0x60, 0x78  # the first bytes of texts of 0 to 23 bytes; names and most values are so short
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 def decode(body: bytes) -> object:
-    """Returns the value in a body. Raises SerializationException with the reason for refusing a body."""
+    """Returns the value in a body. Raises SerializationException for a body that the reader refuses."""
     reader = _Reader(body)
     try:
         value = reader.read(0)
@@ -57,7 +57,7 @@ _ENDS_EARLY = "The CBOR body ends too early."
 
 
 class _Reader:
-    """Reads one body. A slice beyond the body's end is short, and `decode` then finds a position beyond the end."""
+    """Reads one body. After a read beyond the end of the body, `position` is greater than the length of the body."""
 
     __slots__ = ("_body", "_left", "position")
 
@@ -67,7 +67,7 @@ class _Reader:
         self.position = 0
 
     def read(self, depth: int) -> object:
-        """Reads one value that is inside `depth` lists and maps."""
+        """Reads one value, which `depth` lists and maps contain."""
         first = self._body[self.position]
         self.position += 1
         if _SHORT_TEXT <= first < _LONG_TEXT:
@@ -92,7 +92,7 @@ class _Reader:
         return int.from_bytes(self._take(_LENGTHS[info]), "big")
 
     def _at_break(self) -> bool:
-        """Returns whether a collection or a string of indefinite length ends here. Otherwise counts its next value."""
+        """Returns whether a list, map or string of indefinite length ends here. If not, counts its next value."""
         if self._body[self.position] == _BREAK:
             self.position += 1
             return True
@@ -113,7 +113,7 @@ class _Reader:
         return (self._take(self._read_argument(info)) if info != _INDEFINITE else self._read_parts(3)).decode()
 
     def _read_parts(self, major: int) -> bytes:
-        """Reads a string of indefinite length, which consists of strings of the same type with definite lengths."""
+        """Reads a text or blob of indefinite length, whose parts are texts or blobs of definite lengths."""
         chunks = []
         while not self._at_break():
             first = self._take(1)[0]
@@ -191,7 +191,7 @@ _READERS = (
 
 
 def _check_name(name: object, members: dict[str, object]) -> str:
-    """Returns a name that a map does not have yet."""
+    """Returns the name. Raises SerializationException if it is not a text, or if the map already contains it."""
     if type(name) is not str:
         raise SerializationException("A map in the CBOR body has a key that is not a text.")
     if name in members:
@@ -207,12 +207,16 @@ def _descend(depth: int) -> int:
 
 # --- similar maps of a list ------------------------------------------------------------------------------------------
 class _OtherPatternError(Exception):
-    """A map has no pattern, or another pattern."""
+    """The map has no pattern, or has a different pattern."""
 
 
 class _Variable(NamedTuple):
-    """A text or a blob that differs. `before` are the bytes after the preceding variable, `base` is the first byte of
-    an empty value, and `name` is the member of the map `outer`, or of the outermost map for None."""
+    """A text or blob that differs between the maps of a pattern.
+
+    `before` contains the bytes between the preceding variable and this one. `base` is the first byte of an empty value
+    of its type. `name` is the name of the member. `outer` is the name of the inner map that contains the member, or
+    None for a member of the outermost map.
+    """
 
     before: bytes
     base: int
@@ -222,11 +226,11 @@ class _Variable(NamedTuple):
 
 
 class _Pattern(NamedTuple):
-    """What two maps have in common. SDKs write the entries of a batch alike, and a comparison of the bytes that do not
-    differ is faster than reading them.
+    """The bytes that two maps have in common. SDKs write all entries of a batch in the same form. The reader compares
+    the common bytes, because that is faster than decoding them.
 
-    `model` is a map of the pattern, `end` are the bytes after its last variable, and `values` is the number of its
-    names and values. Maps inside that have no variables are the same object in all maps.
+    `model` is a decoded map of the pattern. `end` contains the bytes after the last variable. `values` is the number of
+    names and values in a map. All decoded maps share the inner maps that contain no variable.
     """
 
     model: dict[str, object]
@@ -235,8 +239,8 @@ class _Pattern(NamedTuple):
     values: int
 
     def read(self, body: bytes, position: int, most: int) -> tuple[list[object], int]:
-        """Reads up to `most` maps. Returns them, and the position after them. Stops before a map with another
-        pattern."""
+        """Reads up to `most` maps. Returns the maps and the position after them. Stops before a map that does not have
+        this pattern."""
         found: list[object] = []
         try:
             while len(found) < most:
@@ -255,12 +259,12 @@ class _Pattern(NamedTuple):
                 found.append(members)
                 position = at + len(self.end)
         except (_OtherPatternError, IndexError, UnicodeDecodeError):
-            pass  # the usual reader finds the error
+            pass  # the general reader then reads this map, and raises the error if the map is invalid
         return found, position
 
 
 def _find_bounds(body: bytes, position: int, base: int) -> tuple[int, int]:
-    """Returns the positions of the first byte of a text or blob, and of the byte after it."""
+    """Returns the position of the first byte of a text or blob, and the position after its last byte."""
     length = body[position] - base
     if length == 24:
         return position + 2, position + 2 + body[position + 1]
@@ -272,18 +276,18 @@ def _find_bounds(body: bytes, position: int, base: int) -> tuple[int, int]:
 
 
 class _PatternFinder:
-    """Finds the pattern of a map and another map. `position` is the position of the map in the body."""
+    """Finds the pattern that two maps have in common. `position` is where the model begins in the body."""
 
     __slots__ = ("_body", "_count", "_position", "_rest", "_variables")
 
     def __init__(self, body: bytes, position: int) -> None:
         self._body = body
-        self._position = self._rest = position  # no variable has the bytes from _rest to _position
+        self._position = self._rest = position  # the bytes from _rest to _position belong to no variable
         self._count = 0
         self._variables: list[_Variable] = []
 
     def find(self, model: dict[str, object], other: dict[str, object]) -> _Pattern:
-        """Returns the pattern. Raises _OtherPatternError."""
+        """Returns the pattern of the model and another map. Raises _OtherPatternError."""
         self._pass_map(model, other, None)
         if not 0 < len(self._variables) <= _MAX_VARIABLES:
             raise _OtherPatternError
@@ -317,7 +321,7 @@ class _PatternFinder:
 
 
 def _find_pattern(body: bytes, position: int, values: Sequence[object]) -> _Pattern | None:
-    """Returns the pattern of two values, of which the second is at the position, or None if they have no pattern."""
+    """Returns the pattern of two values, or None if they have no pattern. The second value is at `position`."""
     other, model = values
     if type(model) is not dict or type(other) is not dict:
         return None
@@ -329,7 +333,7 @@ def _find_pattern(body: bytes, position: int, values: Sequence[object]) -> _Patt
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 def encode(value: object) -> bytes:
-    """Returns the body for a value. Omits members that are None."""
+    """Encodes a value. Omits members that are None."""
     parts: list[bytes] = []
     _write(value, parts)
     return b"".join(parts)
@@ -360,8 +364,8 @@ def _write(value: object, parts: list[bytes]) -> None:
 
 
 def _write_similar(values: list[object]) -> bytes:
-    """Returns the values if they are maps that have the same members and ASCII texts of the same lengths. Otherwise
-    returns no bytes. The results of a hundred events are such maps."""
+    """Encodes maps that have the same names, and ASCII texts of the same lengths as values. Returns an empty result for
+    other values. The results of PutRawEvents with a hundred events are such maps."""
     maps = [value for value in values if type(value) is dict]
     names = list(maps[0]) if maps else []
     if len(maps) < len(values) or [*map(list, maps)].count(names) < len(maps) or not 0 < len(names) < 24:
@@ -397,7 +401,7 @@ def _write_name(name: str) -> bytes:
 
 
 def _head(major: int, argument: int) -> bytes:
-    """Returns the first bytes of a value: its major type, and its length or number in the shortest form."""
+    """Encodes the start of a value: the major type, and the length or number in the shortest form."""
     if argument < 24:
         return _SHORT_HEADS[major][argument]
     info = 24 if argument < 1 << 8 else 25 if argument < 1 << 16 else 26 if argument < 1 << 32 else 27

@@ -20,7 +20,7 @@ CREATE_CONNECTION = Statement(
 
 
 class ConnectionRow(NamedTuple):
-    """A connection. `parameters` is AuthParameters without secrets, by AWS's names."""
+    """A connection. `parameters` contains AuthParameters with AWS's names, without the secrets."""
 
     arn: str
     name: str
@@ -104,8 +104,9 @@ DELETE_API_DESTINATION = Statement(
 
 
 class TurnsRow(NamedTuple):
-    """The turns of requests to an API destination, and what the requests need. `wait_ms` is the time until the first
-    turn, and `pause_ms` the time between two turns. `revision` is the last change of the connection."""
+    """The times at which a worker can send requests to an API destination, and the data of these requests. `wait_ms` is
+    the time until the first request. `pause_ms` is the time between two requests. `revision` is the time of the last
+    change of the connection."""
 
     arn: str
     account_id: str

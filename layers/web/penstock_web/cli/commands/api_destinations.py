@@ -56,7 +56,7 @@ def put_connection(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Creates a connection with the given members, or changes them."""
+    """Creates a connection, or changes the given members of an existing connection."""
     given: Document = {"authorization_type": type_, "description": description}
     if parameters is not None:
         text = typer.get_text_stream("stdin").read() if parameters == "-" else parameters
@@ -98,7 +98,7 @@ def put_destination(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Creates an API destination with the given members, or changes them."""
+    """Creates an API destination, or changes the given members of an existing API destination."""
     given: Document = {
         "connection": connection, "invocation_endpoint": url, "http_method": method,
         "invocation_rate_limit_per_second": rate, "description": description,
