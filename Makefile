@@ -23,7 +23,8 @@ SOURCES := $(wildcard layers/core layers/web layers/worker functions jobs infra/
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/python/bin/sam
 HELM := .tools/helm/bin/helm
-CLIENTS := $(patsubst %,.tools/clients/%.stamp,clients clients-old clients-frameworks clients-airflow node java/sdk java/jms java/spring java/camel java/events java/temporary java/jdbc rust keda debian)
+CLIENTS := $(patsubst %,.tools/clients/%.stamp,clients clients-old clients-frameworks clients-airflow node java/sdk \
+	java/jms java/spring java/camel java/events java/temporary java/jdbc rust keda debian)
 
 export UV_PYTHON_DOWNLOADS := never
 # Python keeps its bytecode, whatever the environment says: the tests start hundreds of interpreters, and compiling is more
@@ -38,7 +39,10 @@ endif
 export SAM_CLI_TELEMETRY := 0
 export AWS_DEFAULT_REGION := us-east-1
 
-.PHONY: help setup run metrics lambda demo test test-system test-slow test-metrics test-browser screenshots test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit image test-image dist test-wheel sbom publish lock bench clients format generate cases site recording clean
+.PHONY: help setup run metrics lambda demo test test-system test-slow test-metrics test-browser screenshots test-docs \
+	chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm \
+	check-systemd check-project audit image test-image dist test-wheel sbom publish lock bench clients format generate \
+	cases site recording clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,7 +102,9 @@ clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, als
 	@PENSTOCK_DEPLOYMENT=$(DEPLOYMENT) $(BIN)/python -m pytest tests/system/clients tests/system/pages/test_s*.py -m "not slow" -n $(WORKERS) --dist loadfile $(ARGS)
 
 ##@ Check
-check: check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project site ## check lint, formatting, types, generated files, SQL functions, template.yaml, infra, .github
+check: ## check lint, formatting, types, generated files, SQL functions, template.yaml, infra, .github
+check: check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd \
+	check-project site
 
 check-code: .venv/test.stamp
 	@$(BIN)/ruff check $(SOURCES)

@@ -6,9 +6,9 @@
 
 In AWS JSON, `X-Amz-Target` contains the action. In REST-JSON (EventBridge Scheduler, Lambda), the method and path
 determine the action. In rpc-v2-cbor, the header `smithy-protocol` selects the protocol, and the path the action. All
-other requests use the Query protocol, with parameters in the query string, a form body or
-both. The path of a Query request is `/` or the path of a queue, which is then the QueueUrl. A queue's path accepts
-GetQueueUrl and the actions with a QueueUrl (recorded at AWS).
+other requests use the Query protocol, with parameters in the query string, a form body or both. The path of a Query
+request is `/` or the path of a queue, which is then the QueueUrl. A queue's path accepts GetQueueUrl and the actions
+with a QueueUrl (recorded at AWS).
 
 `decode` does not decode a request that must be signed. Looking up the request's key is an effect, so `call.operation()`
 first verifies the signature and then decodes the request. Therefore a client without a valid signature does not see

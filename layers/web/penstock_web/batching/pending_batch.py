@@ -23,8 +23,8 @@ MAX_FLUSH_WEIGHT = 1000
 BYTES_PER_ENTRY = 1024
 # Sends with at least this weight do not share a call with shorter sends. The number is Penstock's own choice.
 LONG_WEIGHT = 64
-# A batch stops collecting when its weight reaches ENOUGH_WEIGHT. If one call
-# took all waiting entries, the service would be idle during the commit.
+# A batch stops collecting when its weight reaches ENOUGH_WEIGHT. If one call took all waiting entries, the service
+# would be idle during the commit.
 ENOUGH_WEIGHT = 60
 # If IDLE_TURNS turns of the event loop bring no new effect, the batch assumes that no further effects are arriving.
 IDLE_TURNS = 3
