@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from penstock.access.deliveries import allows_delivery
-from penstock.access.encryption_key import list_keys_at_rest
+from penstock.access.encryption_key import KeysAtRest, list_keys_at_rest
 from penstock.postgres.database import Database
 from penstock.postgres.statements.installation import CHECK_SERVER, FIND_PROBLEMS, JUMP_IDS
 from penstock.postgres.statements.sns.subscriptions import (
@@ -70,25 +70,7 @@ def find_unreadable_keys(database: Database, encryption_key: str) -> Iterator[Fi
     """Finds access keys, and credentials of webhooks and connections, that the encryption key cannot decrypt. Raises
     AwsError, or SettingError for an invalid key."""
     found = list_keys_at_rest(database, encryption_key)
-    if found.unreadable_webhooks:
-        yield Finding(
-            KEYS,
-            f"{len(found.unreadable_webhooks)} webhooks have a credential that was encrypted with another "
-            f"QUEUE_ENCRYPTION_KEY, the newest is {found.unreadable_webhooks[0]}",
-            "a service with this QUEUE_ENCRYPTION_KEY answers 500 to requests to these webhooks",
-            "run this command with the service's QUEUE_ENCRYPTION_KEY; if it is the service's key, rotate the "
-            "credentials",
-        )
-    if found.unreadable_connections:
-        yield Finding(
-            KEYS,
-            "connections were encrypted with another QUEUE_ENCRYPTION_KEY, the newest is "
-            f"{found.unreadable_connections[0]}",
-            "the events for their API destinations wait, because no worker with this QUEUE_ENCRYPTION_KEY can decrypt "
-            "the credentials",
-            "run this command with the service's QUEUE_ENCRYPTION_KEY; if it is the service's key, send the "
-            "credentials again with `penstock connections put`",
-        )
+    yield from _find_unreadable_credentials(found)
     if found.unreadable:
         yield Finding(
             KEYS,
@@ -111,4 +93,27 @@ def find_unreadable_keys(database: Database, encryption_key: str) -> Iterator[Fi
             "the key that signs SNS messages was encrypted with another QUEUE_ENCRYPTION_KEY",
             "a service with this QUEUE_ENCRYPTION_KEY does not deliver messages that need a signature",
             "create a new key with `penstock keys rotate-signing`",
+        )
+
+
+def _find_unreadable_credentials(found: KeysAtRest) -> Iterator[Finding]:
+    """Yields a finding for the webhooks and one for the connections that the encryption key cannot decrypt."""
+    if found.unreadable_webhooks:
+        yield Finding(
+            KEYS,
+            f"{len(found.unreadable_webhooks)} webhooks have a credential that was encrypted with another "
+            f"QUEUE_ENCRYPTION_KEY, the newest is {found.unreadable_webhooks[0]}",
+            "a service with this QUEUE_ENCRYPTION_KEY answers 500 to requests to these webhooks",
+            "run this command with the service's QUEUE_ENCRYPTION_KEY; if it is the service's key, rotate the "
+            "credentials",
+        )
+    if found.unreadable_connections:
+        yield Finding(
+            KEYS,
+            "connections were encrypted with another QUEUE_ENCRYPTION_KEY, the newest is "
+            f"{found.unreadable_connections[0]}",
+            "the events for their API destinations wait, because no worker with this QUEUE_ENCRYPTION_KEY can decrypt "
+            "the credentials",
+            "run this command with the service's QUEUE_ENCRYPTION_KEY; if it is the service's key, send the "
+            "credentials again with `penstock connections put`",
         )

@@ -38,6 +38,8 @@ from penstock_web.cli.values import accept_only, json_or_text, whole_number
 from penstock_web.local_error import LocalError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from penstock_web.cli.client import Document
 
 app = typer.Typer()
@@ -53,6 +55,14 @@ Rate = Annotated[
     int | None,
     typer.Option(metavar="N", parser=whole_number(1, 500), help="maximum number of messages moved per second"),
 ]
+
+CopyRate = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", parser=whole_number(1, 500), help="maximum number of copies that become visible per second"
+    ),
+]
+Preview = Annotated[bool, typer.Option("--preview", help="change nothing; show three messages before and after")]
 
 
 @app.command("search", help="find messages that match a filter, without receiving them", cls=FilterCommand)
@@ -117,11 +127,15 @@ def failures(  # noqa: PLR0913, PLR0917 - each is an option
         attribute="".join(grouped) or None,
         filter=encode_filter(conditions) if conditions else None,
     )
+    _print_groups(name, response, shown, prints_json(json, output))
+
+
+def _print_groups(name: str, response: Document, shown: list[str], as_json: bool) -> None:
+    """Prints the groups of a response. `shown` lists the properties by which the messages are grouped."""
     groups = response["groups"]
     assert isinstance(groups, list)  # noqa: S101 - as the OpenAPI document says
     rows = ({**group, **group["by"], **_sample(group)} for group in groups)
     columns = [{"source": "source_queue"}.get(column, column) for column in shown if column not in ("shape", "cause")]
-    as_json = prints_json(json, output)
     if not groups and not as_json:
         print(_explain_no_groups(name, response))
         return
@@ -192,15 +206,8 @@ def edit(  # noqa: PLR0913, PLR0917 - each is an option
     text: BodyText = None,
     attribute: AttributeValue = None,
     filter_: FilterText = None,
-    rate: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", parser=whole_number(1, 500), help="maximum number of copies that become visible per second"
-        ),
-    ] = None,
-    preview: Annotated[
-        bool, typer.Option("--preview", help="change nothing; show three messages before and after")
-    ] = False,
+    rate: CopyRate = None,
+    preview: Preview = False,
     endpoint: Endpoint = None,
     json: JsonOrValue = None,
     output: Output = None,
@@ -212,26 +219,36 @@ def edit(  # noqa: PLR0913, PLR0917 - each is an option
     conditions = read_filter(filter_, text, json, attribute)
     if bool(ids) == bool(conditions or filter_):
         raise LocalError("select messages by --id, or by their content; --filter '{}' selects all messages")
-    path, equals, value = set_.partition("=")
-    if not path or not equals:
-        raise typer.BadParameter(f"{set_!r} is not PATH=VALUE", param_hint="--set")
-    body: dict[str, object] = {"path": path, "value": json_or_text(value), "preview": preview}
+    body = {**_read_change(set_), "preview": preview}
     body |= {"ids": ids} if ids else {"filter": conditions}
-    client, place = RestClient(endpoint), None
+    body |= {member: value for member, value in (("to", to), ("per_second", rate)) if value is not None}
     as_json = prints_json(json, output)
-    while True:
-        more = {"to": to, "per_second": rate, "after": place}
-        done = client.call(
-            "POST",
-            build_queue_path(name, "/messages/replace"),
-            {**body, **{k: v for k, v in more.items() if v is not None}},
-        )
+    for done in _replace_messages(RestClient(endpoint), name, body):
         say(done, as_json, describe_edit(done, preview))
+
+
+def _read_change(text: str) -> Document:
+    """Returns the members `path` and `value` of a request for `--set`. Raises BadParameter."""
+    path, equals, value = text.partition("=")
+    if not path or not equals:
+        raise typer.BadParameter(f"{text!r} is not PATH=VALUE", param_hint="--set")
+    return {"path": path, "value": json_or_text(value)}
+
+
+def _replace_messages(client: RestClient, name: str, body: Document) -> Iterator[Document]:
+    """Sends requests until Penstock has edited all selected messages. Yields each response. Sends one request for a
+    preview. If the copies have a rate, waits between two requests until all copies of the first are visible.
+    """
+    place: object = None
+    while True:
+        more = {} if place is None else {"after": place}
+        done = client.call("POST", build_queue_path(name, "/messages/replace"), {**body, **more})
+        yield done
         place = done["next"]
-        if place is None or preview:
+        if place is None or body["preview"]:
             return
-        replaced = done["replaced"]
-        if rate is not None and isinstance(replaced, int):
+        replaced, rate = done["replaced"], body.get("per_second")
+        if isinstance(replaced, int) and isinstance(rate, int):
             time.sleep(replaced / rate)
 
 
