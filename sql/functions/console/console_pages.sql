@@ -20,7 +20,7 @@ with found as materialized (
             and x.protocol in ('http', 'https', 'email', 'email-json', 'lambda', 'sms', 'application')) w
         on p_endpoints <> '{}'
     where t.account_id = p_account_id and t.region = p_region
-        and (p_search = '' or position(lower(p_search) in lower(t.name)) > 0))
+        and queue.matches_search(t.name, p_search))
 select f.name, f.arn, f.fifo, f.created_at, s.confirmed, s.pending, (select count(*) from found), p_endpoints[f.place]
 from (select * from found order by found.place, found.name offset p_skip limit p_limit) f
 cross join lateral (

@@ -28,7 +28,7 @@ begin
     -- The number of matching queues
     select count(*) into v_total from queue.queues q
     where q.account_id = p_account_id and q.region = p_region
-        and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0);
+        and queue.matches_search(q.name, p_search);
     -- The queues of the page
     if p_sort = 'name' then
         -- The index contains the names, so the query reads only the rows of the page's queues.
@@ -36,13 +36,13 @@ begin
             v_names := array(
                 select q.name from queue.queues q
                 where q.account_id = p_account_id and q.region = p_region
-                    and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0)
+                    and queue.matches_search(q.name, p_search)
                 order by q.name desc offset p_skip limit p_limit);
         else
             v_names := array(
                 select q.name from queue.queues q
                 where q.account_id = p_account_id and q.region = p_region
-                    and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0)
+                    and queue.matches_search(q.name, p_search)
                 order by q.name offset p_skip limit p_limit);
         end if;
         v_ids := array(
@@ -60,7 +60,7 @@ begin
             where q.account_id = p_account_id and q.region = p_region and q.arn in (
                     select x.dead_letter_arn from queue.queues x
                     where x.dead_letter_arn is not null and x.account_id = p_account_id)
-                and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0)) d;
+                and queue.matches_search(q.name, p_search)) d;
     elsif p_sort = 'trouble' then
         -- First the given queues, then queues with visible messages, and then the other queues by name. Most pages end
         -- before the other queues, so these pages sort only the queues with visible messages.
@@ -69,7 +69,7 @@ begin
             cross join lateral (
                 select x.queue_id, x.name from queue.queues x
                 where x.account_id = p_account_id and x.region = p_region and x.name = f.name) q
-            where p_search = '' or position(lower(p_search) in lower(q.name)) > 0
+            where queue.matches_search(q.name, p_search)
             order by f.place);
         v_first := v_ids;
         if cardinality(v_ids) < p_skip + p_limit then
@@ -77,14 +77,14 @@ begin
                 select q.queue_id from queue.measurement m join queue.queues q on q.queue_id = m.queue_id
                 where m.visible > 0 and q.queue_id <> all (v_first)
                     and q.account_id = p_account_id and q.region = p_region
-                    and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0)
+                    and queue.matches_search(q.name, p_search)
                 order by m.visible desc, q.name limit p_skip + p_limit - cardinality(v_ids));
         end if;
         v_ids := v_ids[p_skip + 1 : p_skip + p_limit] || array(
             select q.queue_id from queue.queues q left join queue.measurement m on m.queue_id = q.queue_id
             where q.account_id = p_account_id and q.region = p_region
                 and (m.visible > 0) is not true and q.queue_id <> all (v_first)
-                and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0)
+                and queue.matches_search(q.name, p_search)
             order by q.name
             offset greatest(0, p_skip - cardinality(v_ids))
             limit greatest(0, least(p_limit, p_skip + p_limit - cardinality(v_ids))));
@@ -99,7 +99,7 @@ begin
                     when 'age' then -extract(epoch from m.oldest_at)::float8 end as key
                 from queue.queues q left join queue.measurement m on m.queue_id = q.queue_id
                 where q.account_id = p_account_id and q.region = p_region
-                    and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0)) k
+                    and queue.matches_search(q.name, p_search)) k
             order by case when p_descending then -k.key else k.key end nulls last, k.name
             offset p_skip limit p_limit);
     end if;
