@@ -11,6 +11,7 @@ from typing import Any, LiteralString
 import psycopg
 import pytest
 
+from penstock.limits.queue_limits import MAX_DELAY_SECONDS
 from penstock.postgres.migrations import find_sql_directory
 from tests.support.database import Database
 from tests.support.pages.script import blocks
@@ -408,6 +409,20 @@ def test_no_string_depends_on_standard_conforming_strings() -> None:
         if literal.startswith("'") and "\\" in literal and path.name != "schema.sql"
     ]
     assert found == []
+
+
+def test_the_longest_delay_is_that_of_python() -> None:
+    """SQL repeats MAX_DELAY_SECONDS as a literal, because a call of a function would cost every send."""
+    found = {
+        (path.name, int(number))
+        for path in (find_sql_directory() / "functions").rglob("*.sql")
+        for line in re.sub("--[^\n]*", "", path.read_text()).splitlines()
+        if re.search("delay", line, re.IGNORECASE)
+        for number in re.findall(r"\b[0-9]{3,4}\b", line)
+    }
+    files = ("queue.publish_event.sql", "queue.send_documents.sql", "queue.send_later.sql", "queue.transact.sql",
+             "queue_definitions.sql")  # fmt: skip
+    assert found == {(name, MAX_DELAY_SECONDS) for name in files}
 
 
 # PostgreSQL does not use an index for a comparison with clock_timestamp(), which is volatile. It does for a comparison

@@ -1,6 +1,7 @@
 """The limits of queues and messages ("Amazon SQS message quotas" and SetQueueAttributes, SQS API reference).
 
-SQL has the same limits: `queue.attribute_rules`, `queue.send_messages` and the checks of the tables.
+SQL has the same limits: `queue.attribute_rules`, `queue.send_messages` and the checks of the tables. The longest delay
+is also a literal in the functions that send later, and a test compares these literals.
 """
 
 from typing import Final
