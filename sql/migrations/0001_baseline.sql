@@ -63,7 +63,9 @@ create table queue.queues (
 );
 -- This index finds the queues that use a queue as their dead-letter queue.
 create index queues_dead_letter_arn on queue.queues (dead_letter_arn, name) where dead_letter_arn is not null;
-comment on table queue.queues is 'Each row is a queue. Everywhere else, the ARN identifies the queue.';
+comment on table queue.queues is
+    'Each row is a queue: CreateQueue inserts it, and SetQueueAttributes changes it. Outside the database, the ARN '
+    'identifies the queue.';
 comment on column queue.queues.paused is
     'While this column is true, receives return no messages.';
 
@@ -74,8 +76,8 @@ create table queue.new_queue_default (
 );
 insert into queue.new_queue_default (shards, visibility_timeout_seconds) values (4, 30);
 comment on table queue.new_queue_default is
-    'Defaults of queues that the SQL interface creates. `penstock migrate` stores QUEUE_SHARDS and '
-    'QUEUE_DEFAULT_VISIBILITY_TIMEOUT here.';
+    'The only row has the defaults of queues that the SQL interface creates: `penstock migrate` stores QUEUE_SHARDS '
+    'and QUEUE_DEFAULT_VISIBILITY_TIMEOUT here.';
 
 create table queue.dropped_queue (
     queue_id int primary key,
@@ -86,7 +88,8 @@ create table queue.dropped_queue (
 create index dropped_queue_arn on queue.dropped_queue (arn, dropped_at);
 create index dropped_queue_not_cleaned on queue.dropped_queue (queue_id) where cleaned_at is null;
 comment on table queue.dropped_queue is
-    'Deleted queues. A worker removes their messages step by step. CreateQueue may refuse their names for some time.';
+    'Each row is a deleted queue: DeleteQueue inserts it, and a worker removes the messages step by step. CreateQueue '
+    'may refuse the name for some time.';
 comment on column queue.dropped_queue.cleaned_at is
     'When a worker removed the rest of the data. The metrics remain, and take the name of the queue from this row.';
 
@@ -119,8 +122,9 @@ create function queue.fifo_key(p_queue_id int) returns bigint
 language sql immutable parallel safe
 return queue.time_key(p_queue_id, -2);
 
--- Transactions only append messages to the log. A shard has one writing transaction at a time. A shard's ids therefore
--- have no gaps and become visible in order, and a cursor never passes an uncommitted row.
+-- Each row is a message of a standard queue: sends append it, and maintenance deletes it. A shard has one writing
+-- transaction at a time. A shard's ids therefore have no gaps and become visible in order, and a cursor never passes an
+-- uncommitted row.
 create table queue.log (
     id bigint not null,
     sent_at timestamptz not null,
@@ -135,7 +139,8 @@ create table queue.log (
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_threshold = 0,
     vacuum_index_cleanup = on);
 
--- A lease covers the messages of a shard from first_id to pos, which one receive returned. The row with a shard's
+-- Each row is a lease, which one receive inserts for the messages of a shard that it returns, from first_id to pos;
+-- deletions and later receives change its other columns. The row with a shard's
 -- highest pos is the shard's cursor. All messages up to this pos were received at least once. Receives insert cursor
 -- rows and never change their pos.
 -- If cursors had a table, each receive would also update a row in that table and leave a dead row behind. The insert
@@ -200,8 +205,8 @@ create index side_visible_at on queue.side (queue.side_key(queue_id), visible_at
 create index side_sent_at on queue.side (queue.side_key(queue_id), sent_at);
 create sequence queue.side_id;
 
--- The rows are the ids of messages that were deleted before a consumer received them. Exact counts subtract these holes
--- above a cursor.
+-- Each row is the id of a message that a purge, a selective deletion or the end of the retention removed before a
+-- consumer received it. Exact counts subtract these holes above a cursor.
 create table queue.hole (
     queue_id int not null,
     shard smallint not null,
@@ -209,7 +214,8 @@ create table queue.hole (
     primary key (queue_id, shard, id)
 );
 
--- Each row has the position up to which queue.sweep_shard has swept a shard behind a lease that stays open for long.
+-- Each row is a shard with a lease that stays open for long: maintenance (queue.sweep_shard) stores how far it has
+-- swept the messages behind this lease.
 create table queue.sweep (
     queue_id int not null,
     shard smallint not null,
@@ -292,9 +298,9 @@ create type queue.received_message as (
 
 -- Fair queues: standard queues whose messages have groups ------------------------------------------------------------
 
--- The table contains the message groups that keep the consumers of a queue busy. AWS calls a group of this kind a noisy
--- neighbor. Receives defer the messages of these groups while other messages wait (SQS Developer Guide, "Amazon SQS
--- fair queues").
+-- Each row is a standard queue, with the message groups that keep its consumers busy; receives judge the groups and
+-- update the row. AWS calls such a group a noisy neighbor. Receives defer its messages while other messages wait (SQS
+-- Developer Guide, "Amazon SQS fair queues").
 create table queue.noisy_neighbors (
     queue_id int primary key,
     -- Receives defer the messages of these noisy groups. Groups with the fewest messages in flight come first.
@@ -302,8 +308,8 @@ create table queue.noisy_neighbors (
     judged_at timestamptz not null default '-infinity'
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
--- The table contains messages that a receive deferred. Each row has one group's messages in one lease, which ends at
--- 'infinity' and has a receive count of 0. `ids` can contain messages that no longer belong to the lease.
+-- Each row is the messages of one noisy group that a receive deferred, in one lease, which ends at 'infinity' and has a
+-- receive count of 0. `ids` can contain messages that no longer belong to the lease.
 create table queue.deferred (
     queue_id int not null,
     group_id text not null,
@@ -317,7 +323,8 @@ create table queue.deferred (
 
 -- FIFO queues: rows for messages, for groups, and for each change of the time at which a group is ready -------------
 
--- A group's row serves as the group's lock and never changes. A sender keeps the lock until the commit, so a group's
+-- Each row is a message group of a FIFO queue: its first send inserts the row, which serves as the group's lock and
+-- never changes. A sender keeps the lock until the commit, so a group's
 -- ids become visible in order. A receiver skips a locked group.
 create table queue.fifo_group (
     group_key bigint generated always as identity primary key,
@@ -339,9 +346,9 @@ create table queue.fifo_ready (
     vacuum_index_cleanup = on);
 create index fifo_ready_visible_at on queue.fifo_ready (queue.fifo_key(queue_id), visible_at);
 comment on table queue.fifo_ready is
-    'When the first message of each FIFO group becomes available. Each change inserts a row, and the newest row '
-    'counts. A search starts at the newest entry of an index, or above the entries of the past. It therefore reads no '
-    'deleted rows that an old snapshot retains.';
+    'Each row is the time at which the first message of a FIFO group becomes available: each send, receive or deletion '
+    'that changes the time inserts a row, and the newest row counts. A search starts at the newest entry of an index, '
+    'or above the entries of the past. It therefore reads no deleted rows that an old snapshot retains.';
 
 create unlogged table queue.fifo_search (
     queue_id int not null,
@@ -355,9 +362,10 @@ create unlogged table queue.fifo_search (
     primary key (queue_id, searched_at)
 );
 comment on table queue.fifo_search is
-    'Where a search for ready FIFO groups may start. Only the newest row of a queue counts. The table is unlogged, '
-    'because after a crash the next search only reads more rows.';
+    'Each row is the place where a search for ready FIFO groups may start: receives insert it, and the newest row of a '
+    'queue counts. The table is unlogged, because after a crash the next search only reads more rows.';
 
+-- Each row is a message of a FIFO queue: sends insert it, receives update it, and deletions remove it.
 create table queue.fifo_message (
     id bigint primary key,          -- from queue.fifo_id; also the sequence number
     group_key bigint not null,
@@ -380,6 +388,7 @@ create table queue.fifo_message (
 create index fifo_message_of_group on queue.fifo_message (group_key, id) where group_key > 0;
 create sequence queue.fifo_id;
 
+-- Each row is a deduplication id of a FIFO queue in the last five minutes: the send of the message inserts it.
 create table queue.deduplication (
     queue_id int not null,
     scope text not null,            -- '' for the whole queue, otherwise the message group
@@ -403,7 +412,8 @@ create table queue.receive_attempt (
 );
 create index receive_attempt_received_at on queue.receive_attempt (received_at);
 comment on table queue.receive_attempt is
-    'Receives of FIFO queues with a ReceiveRequestAttemptId. A repeated request gets the same response.';
+    'Each row is a receive from a FIFO queue with a ReceiveRequestAttemptId: the receive stores it, so that a repeated '
+    'request gets the same response.';
 
 
 -- Ids after a failover or a restore: new ids start far above the ids that the lost server may have assigned ----------
@@ -416,7 +426,9 @@ create table queue.server (
     noticed_at timestamptz not null default clock_timestamp(),
     jump_after int                          -- queues up to this id have jumped; null if all queues have jumped
 );
-comment on table queue.server is 'The server that assigned the database''s ids.';
+comment on table queue.server is
+    'The only row is the server that assigned the database''s ids: processes compare it with their server at the '
+    'start, and change it after a failover or a restore.';
 
 create table queue.id_jump (
     queue_id int not null,
@@ -426,8 +438,9 @@ create table queue.id_jump (
     primary key (queue_id, shard, last_id)
 );
 comment on table queue.id_jump is
-    'Ranges of ids that shards have jumped over, so no message has ever had them. Exact counts subtract them. '
-    'queue.hole also has the last id of each range, so senders continue above the range.';
+    'Each row is a range of ids that a shard jumped over after a failover or a restore (queue.jump_ids), so no message '
+    'has ever had them. Exact counts subtract them. queue.hole also has the last id of each range, so senders continue '
+    'above the range.';
 
 create table queue.late_id_jump (
     queue_id int not null,
@@ -435,7 +448,7 @@ create table queue.late_id_jump (
     primary key (queue_id, shard)
 );
 comment on table queue.late_id_jump is
-    'Shards that have not jumped yet, because they had a writer when their queue jumped.';
+    'Each row is a shard that queue.jump_ids could not move yet, because a writer held it when its queue jumped.';
 
 
 -- Limits -------------------------------------------------------------------------------------------------------------
@@ -446,8 +459,8 @@ create unlogged table queue.in_flight (
     good_until timestamptz not null -- until this time, no new count is needed
 );
 comment on table queue.in_flight is
-    'The last count of messages in flight of a queue with counts_in_flight. The table is unlogged, because a receive '
-    'without a row counts again.';
+    'Each row is the last count of messages in flight of a queue with counts_in_flight: receives store it. The table '
+    'is unlogged, because a receive without a row counts again.';
 
 
 -- Dead letters -------------------------------------------------------------------------------------------------------
@@ -484,14 +497,15 @@ create table queue.move_task (
 create index move_task_queue on queue.move_task (queue_id, started_at);
 create unique index move_task_running on queue.move_task (queue_id) where status = 'RUNNING';
 comment on table queue.move_task is
-    'Tasks that move messages out of a dead-letter queue (StartMessageMoveTask): the running ones and the last ones '
-    'of each queue. A task moves all messages, the messages with the ids of a list, or the messages that match a '
-    'filter.';
+    'Each row is a task that moves messages out of a dead-letter queue: StartMessageMoveTask inserts it, and the '
+    'worker move updates it. The table keeps the running tasks and the last ones of each queue. A task moves all '
+    'messages, the messages with the ids of a list, or the messages that match a filter.';
 comment on column queue.move_task.ids is
     'A task without ids and without a filter moves all messages, as StartMessageMoveTask does.';
 
--- The rows are numbers of messages that moved to dead-letter queues or expired, and that queue.measurement does not yet
--- contain. Transactions only add rows, so they never wait for each other. The next measurement adds up the rows.
+-- Each row is a number of messages that moved to dead-letter queues or expired in one transaction, which inserts it.
+-- The next measurement adds the rows to queue.measurement. Transactions only add rows, so they never wait for each
+-- other.
 create table queue.outcome_count (
     queue_id int not null,          -- the queue that the messages left
     count_id bigint generated always as identity,
@@ -504,8 +518,9 @@ create table queue.outcome_count (
 -- History and archive ------------------------------------------------------------------------------------------------
 -- Each logged table has a primary key, which logical replication needs.
 
--- The table contains outcomes of messages, without bodies, for metrics. Each row describes messages that were received
--- together. A reader that stops at transactions below pg_snapshot_xmin does not miss a row that commits late.
+-- Each row is the outcome of messages that were received together, without bodies, for metrics: the transaction that
+-- ends the messages inserts it. A reader that stops at transactions below pg_snapshot_xmin misses no row that commits
+-- late.
 create sequence queue.history_id cache 100;
 create table queue.history (
     recorded_at timestamptz not null default clock_timestamp(),
@@ -536,8 +551,10 @@ create table queue.history_drop (
     name text primary key,          -- a history of queue.history_names, or schedule_run
     dropped_before timestamptz not null
 );
-comment on table queue.history_drop is 'Rows of a history that were recorded before this time may be gone.';
+comment on table queue.history_drop is
+    'Each row is a history with the time before which rows may be gone: maintenance stores it when it drops old rows.';
 
+-- Each row is a copy of a message that left a queue with the attribute `archive`: the deletion inserts it.
 create table queue.archive (
     archive_id bigint generated always as identity primary key,
     queue_id int not null,
@@ -552,8 +569,8 @@ create table queue.archive (
 );
 create index archive_queue on queue.archive (queue_id, archive_id);
 
--- The rows are messages that a person deleted or edited, for 30 seconds, within which the person can undo the act
--- (queue.delete_with_undo, queue.replace_messages). The messages have left their queues.
+-- Each row is a message that a person deleted or edited (queue.delete_with_undo, queue.replace_messages), for 30
+-- seconds in which the person can undo the act. The message has left its queue.
 create table queue.pending_deletion (
     deletion_id uuid not null,      -- one for all messages that were deleted together
     public_id bigint not null,
@@ -566,8 +583,8 @@ create table queue.pending_deletion (
 );
 create index pending_deletion_deleted_at on queue.pending_deletion (deleted_at);
 
--- The rows connect edited messages with their copies (queue.replace_messages). Maintenance removes a row after 14 days,
--- which is the longest retention of a copy.
+-- Each row connects an edited message with its copy: queue.replace_messages inserts it. Maintenance removes a row after
+-- 14 days, which is the longest retention of a copy.
 create table queue.edited_message (
     copy_id uuid primary key,       -- the message id of the copy
     copy_queue_id int not null,
@@ -585,8 +602,8 @@ create index edited_message_message_id on queue.edited_message (message_id);
 create index edited_message_queue on queue.edited_message (queue_id, public_id);
 create index edited_message_edited_at on queue.edited_message (edited_at);
 
--- The rows say why receivers failed (queue.fail_messages). A message that never failed has no row. Maintenance removes
--- a row after the queue's retention. A look-up by message id finds the failures in all queues.
+-- Each row is the error that a receiver reported for a message: queue.fail_messages inserts it. Maintenance removes a
+-- row after the queue's retention. A look-up by message id finds the failures in all queues.
 create table queue.failure (
     queue_id int not null,
     message_id uuid not null,
@@ -610,15 +627,15 @@ create table queue.receive_trace (
 ) partition by range (recorded_at);
 create table queue.receive_trace_default partition of queue.receive_trace default;
 comment on table queue.receive_trace is
-    'Each receive of a message from a queue with the attribute PenstockTrace, and its caller. The retention equals the '
-    'retention of the history of messages.';
+    'Each row is a receive of a message from a queue with the attribute PenstockTrace, and its caller: the receive '
+    'inserts it. The retention equals the retention of the history of messages.';
 
 
 -- Long polls ---------------------------------------------------------------------------------------------------------
 
--- The rows are processes that wait for messages of a queue. A sender that finds a valid row deletes the row and sends a
--- notification. The table is unlogged, because waiting processes also check the queue every second. The key contains
--- the time, so a check starts after the dead entries of earlier times.
+-- Each row is a process that waits for messages of a queue: the process inserts it, and a sender that finds a valid row
+-- deletes it and sends a notification. The table is unlogged, because waiting processes also check the queue every
+-- second. The key contains the time, so a check starts after the dead entries of earlier times.
 create unlogged table queue.watcher (
     queue_id int not null,
     registered_at timestamptz not null default clock_timestamp(),
@@ -663,9 +680,9 @@ create unlogged table queue.poll_slot (
     primary key (function_name, slot)
 ) with (fillfactor = 50);
 comment on table queue.poll_slot is
-    'Requests of Lambda functions that wait in long polls. queue.take_poll_slot limits their number. Each Lambda '
-    'function has a row for each slot, and a request updates the row in place. The table is unlogged: after a crash, '
-    'some more requests wait at the same time.';
+    'Each row is a slot for a long poll of a Lambda function: a request that takes or releases the slot updates the '
+    'row in place (queue.take_poll_slot). The table is unlogged: after a crash, some more requests wait at the same '
+    'time.';
 
 create unlogged table queue.receiver (
     queue_id int not null,
@@ -678,11 +695,13 @@ create unlogged table queue.receiver (
     primary key (queue_id, caller, agent, address)
 ) with (fillfactor = 70);
 comment on table queue.receiver is
-    'Receivers of the last day. Processes of the container write them every ten seconds. A crash empties the table.';
+    'Each row is a receiver of the last day: processes of the container write it every ten seconds. A crash empties '
+    'the table.';
 
 
 -- Topics and their subscriptions (SNS) -------------------------------------------------------------------------------
 
+-- Each row is an SNS topic: CreateTopic inserts it, and SetTopicAttributes changes it.
 create table queue.topic (
     topic_id int generated always as identity primary key,
     account_id text not null,
@@ -702,6 +721,7 @@ create table queue.topic (
     unique (account_id, region, name)
 );
 
+-- Each row is a subscription to a topic: Subscribe inserts it, and ConfirmSubscription confirms it.
 create table queue.subscription (
     subscription_id uuid primary key,
     topic_id int not null references queue.topic on delete cascade,
@@ -752,7 +772,8 @@ create table queue.endpoint_password (
     primary key (account_id, topic_arn, endpoint)
 );
 comment on table queue.endpoint_password is
-    'Passwords of subscribed URLs. Other tables have the URL with **** in place of the password.';
+    'Each row is the password of a URL of a subscription or a binding: Subscribe or the binding inserts it. Other '
+    'tables have the URL with **** in place of the password.';
 comment on column queue.endpoint_password.password is 'The password from the URL, still percent-encoded.';
 
 create table queue.former_subscription (
@@ -766,10 +787,11 @@ create table queue.former_subscription (
 );
 create index former_subscription_expires_at on queue.former_subscription (expires_at);
 comment on table queue.former_subscription is
-    'Ended subscriptions that the SubscribeURL of an UnsubscribeConfirmation restores.';
+    'Each row is an ended subscription: Unsubscribe inserts it, and the SubscribeURL of the UnsubscribeConfirmation '
+    'restores the subscription.';
 
--- The table contains the deduplication ids of FIFO topics in the last five minutes. The table has no foreign key,
--- because the check would cost a query for each message. The rows of a deleted topic expire within five minutes.
+-- Each row is a deduplication id of a FIFO topic in the last five minutes: Publish inserts it. The table has no foreign
+-- key, because the check would cost a query for each message. The rows of a deleted topic expire within five minutes.
 create table queue.topic_deduplication (
     topic_id int not null,
     scope text not null,            -- '' for the whole topic, otherwise the message group
@@ -808,8 +830,8 @@ create table queue.outgoing (
     unsubscribe_url text
 );
 comment on table queue.outgoing is
-    'Text messages, mobile pushes, e-mail and invocations of Lambda functions. Penstock keeps these messages for some '
-    'days, so that users can read them.';
+    'Each row is a text message, a mobile push, a mail or an invocation of a Lambda function: a publication inserts '
+    'it, and users can read it for some days.';
 comment on column queue.outgoing.state is 'kept: the message has no delivery; waiting: the message has a delivery.';
 comment on column queue.outgoing.dead_letter_arn is 'The dead-letter queue of the subscription.';
 comment on column queue.outgoing.envelope is
@@ -827,11 +849,12 @@ create table queue.platform_application (
     arn text not null generated always as (
         'arn:aws:sns:' || region || ':' || account_id || ':app/' || platform || '/' || name) stored unique,
     created_at timestamptz not null default clock_timestamp(),
-    credentials text not null,      -- the SHA-256 of the credentials The database does not store the credentials.
+    credentials text not null,      -- the SHA-256 of the credentials. The database does not store the credentials.
     attributes jsonb not null,
     unique (account_id, region, arn)
 );
-comment on table queue.platform_application is 'Mobile apps to which SNS publishes.';
+comment on table queue.platform_application is
+    'Each row is a mobile app to which SNS publishes: CreatePlatformApplication inserts it.';
 
 create table queue.platform_endpoint (
     endpoint_id uuid primary key,
@@ -842,7 +865,8 @@ create table queue.platform_endpoint (
     token text not null,
     attributes jsonb not null
 );
-comment on table queue.platform_endpoint is 'Mobile apps on devices. Publish accepts their ARNs as TargetArn.';
+comment on table queue.platform_endpoint is
+    'Each row is a mobile app on one device: CreatePlatformEndpoint inserts it. Publish accepts its ARN as TargetArn.';
 create unique index platform_endpoint_token on queue.platform_endpoint (application_id, md5(token));
 create index platform_endpoint_application on queue.platform_endpoint (application_id, endpoint_id);
 
@@ -853,7 +877,8 @@ create table queue.platform_endpoint_count (
     primary key (account_id, part)
 );
 comment on table queue.platform_endpoint_count is
-    'Numbers of endpoints by account. An account''s number is the sum of the account''s parts.';
+    'Each row is a part of an account''s number of endpoints, which is the sum of its parts: each creation or deletion '
+    'of an endpoint updates a part.';
 comment on column queue.platform_endpoint_count.part is
     'An account has several parts, so concurrent sessions seldom update the same row.';
 
@@ -862,7 +887,8 @@ create table queue.dropped_platform_application (
     account_id text not null,
     dropped_at timestamptz not null default clock_timestamp()
 );
-comment on table queue.dropped_platform_application is 'Deleted applications with endpoints that are not removed yet.';
+comment on table queue.dropped_platform_application is
+    'Each row is a deleted application (DeletePlatformApplication) whose endpoints maintenance has not removed yet.';
 
 create table queue.sms_setting (
     account_id text not null,
@@ -870,7 +896,7 @@ create table queue.sms_setting (
     attributes jsonb not null,
     primary key (account_id, region)
 );
-comment on table queue.sms_setting is 'SMS attributes of accounts.';
+comment on table queue.sms_setting is 'Each row is the SMS attributes of an account: SetSMSAttributes stores it.';
 
 create table queue.opted_out_number (
     account_id text not null,
@@ -881,7 +907,8 @@ create table queue.opted_out_number (
     primary key (account_id, region, phone_number)
 );
 comment on table queue.opted_out_number is
-    'Phone numbers that are opted out of text messages of an account, or were opted out before.';
+    'Each row is a phone number that is opted out of an account''s text messages, or was before: the opt-out inserts '
+    'it, and OptInPhoneNumber updates it.';
 
 create table queue.sandbox_number (
     account_id text not null,
@@ -893,7 +920,8 @@ create table queue.sandbox_number (
     sent_at timestamptz not null default clock_timestamp(),
     primary key (account_id, region, phone_number)
 );
-comment on table queue.sandbox_number is 'Phone numbers of the SMS sandbox of accounts.';
+comment on table queue.sandbox_number is
+    'Each row is a phone number of an account''s SMS sandbox: CreateSMSSandboxPhoneNumber inserts it.';
 
 
 -- Mail ---------------------------------------------------------------------------------------------------------------
@@ -905,7 +933,8 @@ create table queue.confirmation_mail (
     due_at timestamptz not null
 );
 comment on table queue.confirmation_mail is
-    'Times of mails that ask for a confirmation: mails of the last hour and mails that will leave later.';
+    'Each row is the time of a mail that asks for a confirmation, in the last hour or in the future: '
+    'queue.hand_over_outgoing inserts it.';
 create index confirmation_mail_account on queue.confirmation_mail (account_id, due_at);
 create index confirmation_mail_address on queue.confirmation_mail (address, due_at);
 
@@ -916,11 +945,14 @@ create table queue.text_message_day (
     primary key (account_id, day)
 );
 comment on table queue.text_message_day is
-    'Numbers of text messages that went to the gateway, by account and day (QUOTA_TEXT_MESSAGES).';
+    'Each row is the number of an account''s text messages that went to the gateway on a day (QUOTA_TEXT_MESSAGES): '
+    'queue.hand_over_outgoing counts them.';
 
 
 -- Routed events: patterns of routing keys, bound to queues, event buses and URLs -------------------------------------
 
+-- Each row is a pattern of routing keys with the queue, the bus or the URL that receives the matching events:
+-- queue.bind inserts it.
 create table queue.binding (
     binding_id bigint generated always as identity primary key,
     account_id text not null,
@@ -959,9 +991,9 @@ create table queue.notice (
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index notice_message on queue.notice (message_id);
 comment on table queue.notice is
-    'Contents of deliveries. One row serves all endpoints that get the same text: SNS notifications and '
-    'confirmations, routed events, messages for the gateway and mail servers, and invocations of functions. A worker '
-    'deletes a row together with its last delivery.';
+    'Each row is the content of the deliveries that carry the same text: the transaction that publishes inserts it, '
+    'and the worker deliver deletes it together with its last delivery. The contents are SNS notifications and '
+    'confirmations, routed events, messages for the gateway and mail servers, and invocations of functions.';
 comment on column queue.notice.trace is 'The X-Ray trace header of the publishing request, if the request was traced.';
 
 create table queue.outgoing_delivery (
@@ -1008,8 +1040,9 @@ create index outgoing_delivery_retried on queue.outgoing_delivery (account_id)
     where state = 'pending' and given_up_at is not null;
 create index outgoing_delivery_notice on queue.outgoing_delivery (notice_id);
 comment on table queue.outgoing_delivery is
-    'Deliveries that are under way or exhausted. Each row is a notice for an endpoint: a URL, a Lambda function, or a '
-    'name for the gateway or the mail server. The worker deletes successful deliveries.';
+    'Each row is a delivery that is under way or exhausted, of a notice to an endpoint (a URL, a Lambda function, or a '
+    'name for the gateway or the mail server): the transaction that publishes inserts it, and the worker deliver '
+    'updates it, or deletes it after a success.';
 comment on column queue.outgoing_delivery.waits_for is
     'The row of queue.delivery_endpoint that a waiting delivery waits for.';
 comment on column queue.outgoing_delivery.outgoing_id is 'The outgoing message that the delivery carries.';
@@ -1041,7 +1074,8 @@ create index delivery_endpoint_next_at on queue.delivery_endpoint (next_at);
 create index delivery_endpoint_account_next_at on queue.delivery_endpoint (account_id, next_at);
 create index delivery_endpoint_paused on queue.delivery_endpoint (host) where paused_until is not null;
 comment on table queue.delivery_endpoint is
-    'Hosts with too many requests under way, and endpoints that fail or are throttled, each of one account.';
+    'Each row is an account''s host with too many requests under way, or an endpoint that fails, is throttled or was '
+    'paused by a user: the worker deliver and the user write it.';
 comment on column queue.delivery_endpoint.host is
     'Account, host and port (queue.delivery_host). The row of the host itself has this text as its endpoint_key.';
 comment on column queue.delivery_endpoint.stopped is
@@ -1057,10 +1091,9 @@ create table queue.delivery_excess (
     primary key (account_id, protocol)
 );
 comment on table queue.delivery_excess is
-    'Accounts with more waiting deliveries of a protocol than QUOTA_DELIVERIES, by the last count. Such an account '
-    'cannot publish by this protocol until fewer deliveries wait.';
+    'Each row is an account with more waiting deliveries of a protocol than QUOTA_DELIVERIES, by the last count of a '
+    'worker. The account cannot publish by this protocol until fewer deliveries wait.';
 
--- The table contains outcomes of deliveries. Each row describes deliveries whose outcomes the worker wrote together.
 create sequence queue.outgoing_delivery_history_id cache 100;
 create table queue.outgoing_delivery_history (
     recorded_at timestamptz not null default clock_timestamp(),
@@ -1074,7 +1107,8 @@ create table queue.outgoing_delivery_history (
 alter sequence queue.outgoing_delivery_history_id owned by queue.outgoing_delivery_history.history_id;
 create table queue.outgoing_delivery_history_default partition of queue.outgoing_delivery_history default;
 comment on table queue.outgoing_delivery_history is
-    'Deliveries that ended at recorded_at, without bodies, for metrics.';
+    'Each row is the deliveries that ended with one outcome at recorded_at, without bodies, for metrics: the worker '
+    'deliver writes their outcomes together.';
 
 
 create sequence queue.outgoing_delivery_attempt_id;
@@ -1099,7 +1133,8 @@ create table queue.outgoing_delivery_attempt (
 alter sequence queue.outgoing_delivery_attempt_id owned by queue.outgoing_delivery_attempt.attempt_id;
 create table queue.outgoing_delivery_attempt_default partition of queue.outgoing_delivery_attempt default;
 comment on table queue.outgoing_delivery_attempt is
-    'Outcomes of attempts to deliver. Their retention equals the retention of the history of messages.';
+    'Each row is the outcome of an attempt to deliver: the worker deliver inserts it. The retention equals the '
+    'retention of the history of messages.';
 
 
 -- Event source mappings: queues that trigger Lambda functions --------------------------------------------------------
@@ -1135,7 +1170,8 @@ create index event_source_mapping_poller on queue.event_source_mapping (poller_i
 create index event_source_mapping_troubled on queue.event_source_mapping (account_id, region)
     where failing_since is not null or (not enabled and reason <> 'USER_INITIATED');
 comment on table queue.event_source_mapping is
-    'Event source mappings of AWS Lambda. Each row maps a queue to the Lambda function that receives its messages.';
+    'Each row maps a queue to the Lambda function that receives its messages: CreateEventSourceMapping inserts it, and '
+    'its poller stores the results.';
 comment on column queue.event_source_mapping.failing_since is
     'Time of the first failure since the last successful invocation; null: the last invocation succeeded.';
 
@@ -1144,13 +1180,15 @@ create unlogged table queue.poller (
     alive_until timestamptz not null
 );
 comment on table queue.poller is
-    'Processes that poll for event source mappings. A crash empties the table, and then other processes take over.';
+    'Each row is a process that polls for event source mappings: the process renews the row. A crash empties the '
+    'table, and then the processes insert their rows again.';
 
 
 -- Schedules: messages and their times; the worker `fire` sends them ---------------------------------------------------
 
 create sequence queue.schedule_id;
 
+-- Each row is a schedule: CreateSchedule or PUT /v1/schedules inserts it, and the worker fire stores its firings.
 create table queue.schedule (
     schedule_id bigint primary key default nextval('queue.schedule_id'),
     account_id text not null,
@@ -1195,7 +1233,7 @@ create index schedule_account_due on queue.schedule (account_id, due_at) where s
 create index schedule_account_failing on queue.schedule (account_id, region, group_name, name)
     where consecutive_failures > 0;
 
--- The rows are groups of EventBridge Scheduler. The group `default` exists even without a row.
+-- Each row is a schedule group: CreateScheduleGroup inserts it. The group `default` exists even without a row.
 create table queue.schedule_group (
     account_id text not null,
     region text not null,
@@ -1208,8 +1246,8 @@ create table queue.schedule_group (
     primary key (account_id, region, name)
 );
 
--- The table contains the outcome of each occurrence. The unique index schedule_run_once lets an occurrence fire only
--- once.
+-- Each row is the outcome of an occurrence of a schedule: the worker fire inserts it. The unique index
+-- schedule_run_once lets an occurrence fire only once.
 create table queue.schedule_run (
     run_id bigint generated always as identity primary key,
     schedule_id bigint not null,
@@ -1225,7 +1263,8 @@ create unique index schedule_run_once on queue.schedule_run (schedule_id, schedu
 create index schedule_run_schedule on queue.schedule_run (schedule_id, run_id);
 create index schedule_run_recorded_at on queue.schedule_run (recorded_at);
 
--- The worker will retry these failed invocations of EventBridge Scheduler, even after the schedule is over.
+-- Each row is a failed invocation of EventBridge Scheduler: the worker fire inserts it, and retries it even after the
+-- schedule is over.
 create table queue.schedule_retry (
     retry_id bigint generated always as identity primary key,
     schedule_id bigint not null,
@@ -1245,7 +1284,8 @@ create index schedule_retry_due on queue.schedule_retry (due_at, retry_id);
 create index schedule_retry_account_due on queue.schedule_retry (account_id, due_at, retry_id);
 create index schedule_retry_schedule on queue.schedule_retry (schedule_id);
 
--- The rows are deletions with a ClientToken of EventBridge Scheduler. A repeated request succeeds for a day.
+-- Each row is a deletion with a ClientToken: DeleteSchedule or DeleteScheduleGroup inserts it, so that a repeated
+-- request succeeds for a day.
 create table queue.schedule_deletion (
     account_id text not null,
     region text not null,
@@ -1264,9 +1304,9 @@ create unlogged table queue.recent_firing (
 );
 create index recent_firing_account on queue.recent_firing (account_id, fired_at);
 comment on table queue.recent_firing is
-    'Numbers of firings in the last seconds, by account, for QUOTA_FIRINGS_PER_SECOND. Each batch adds a row for each '
-    'account. No transaction updates rows, so no transaction waits for another. The table is unlogged: after a crash, '
-    'an account may fire more often for some seconds.';
+    'Each row is the number of an account''s firings in a batch of the last seconds, for QUOTA_FIRINGS_PER_SECOND: the '
+    'worker fire inserts it. No transaction updates rows, so no transaction waits for another. The table is unlogged: '
+    'after a crash, an account may fire more often for some seconds.';
 
 
 -- Access and keys ----------------------------------------------------------------------------------------------------
@@ -1279,8 +1319,9 @@ create table queue.account_user (
     primary key (account_id, name)
 );
 comment on table queue.account_user is
-    'Users of accounts with their policies. A key has the permissions of its user. A key without a user belongs to '
-    'the account and may do everything.';
+    'Each row is a user of an account with the user''s policies: `penstock users`, the REST API or `penstock apply` '
+    'stores it. A key has the permissions of its user. A key without a user belongs to the account and may do '
+    'everything.';
 
 create table queue.access_key (
     access_key_id text primary key,
@@ -1297,8 +1338,9 @@ create table queue.access_key (
     foreign key (account_id, user_name) references queue.account_user
 );
 comment on table queue.access_key is
-    'Keys of accounts that sign requests of AWS''s APIs (Signature Version 4). Their secrets are encrypted. A revoked '
-    'key stays, so that its id is never used again and users can read its history.';
+    'Each row is a key that signs requests of AWS''s APIs (Signature Version 4), with its encrypted secret: `penstock '
+    'keys create` or the REST API inserts it. A revoked key stays, so that its id is never used again and users can '
+    'read its history.';
 comment on column queue.access_key.user_name is 'The user of the key; null: the key belongs to the account.';
 comment on column queue.access_key.last_used_at is 'The last use of the key, exact to within a minute.';
 
@@ -1315,9 +1357,11 @@ create table queue.bearer_key (
     last_used_at timestamptz,
     foreign key (account_id, user_name) references queue.account_user
 );
-comment on table queue.bearer_key is 'Keys of the REST API. The database has only hashes of their secrets.';
+comment on table queue.bearer_key is
+    'Each row is a key of the REST API, with the hash of its secret: `penstock keys create --bearer` or the REST API '
+    'inserts it.';
 
--- The keys in this table sign the messages of SNS.
+-- Each row is a key that signs the messages of SNS: the process that first needs a new key inserts it.
 create table queue.signing_key (
     key_id text primary key check (key_id ~ '^[0-9a-f]{32}$'),
     created_at timestamptz not null default clock_timestamp(),
@@ -1334,7 +1378,8 @@ create table queue.secret (
     created_at timestamptz not null default now()
 );
 comment on table queue.secret is
-    'Keys that all processes and functions share, such as the key that encrypts receipt handles.';
+    'Each row is a key that all processes and functions share, such as the key that encrypts receipt handles: the '
+    'first process that needs it inserts it.';
 
 
 create table queue.role_account (
@@ -1343,7 +1388,8 @@ create table queue.role_account (
     region text not null check (region ~ '^[a-z0-9-]{1,32}$'),
     created_at timestamptz not null default clock_timestamp()
 );
-comment on table queue.role_account is 'Accounts and regions of database roles in the SQL interface.';
+comment on table queue.role_account is
+    'Each row is the account and the region of a database role in the SQL interface: queue.set_role_account stores it.';
 
 
 -- The console: its sessions, and the audit of actions -----------------------------------------------------------------
@@ -1358,7 +1404,7 @@ create table queue.console_session (
 create index console_session_expires_at on queue.console_session (expires_at);
 create index console_session_key_id on queue.console_session (key_id);
 comment on table queue.console_session is
-    'Signed-in browsers of the console, with the key of each sign-in.';
+    'Each row is a signed-in browser of the console, with the key of the sign-in, which inserts the row.';
 
 create table queue.audit (
     audit_id bigint primary key generated always as identity,
@@ -1384,8 +1430,8 @@ create table queue.audit (
 create index audit_account_id on queue.audit (account_id, audit_id);
 create index audit_happened_at on queue.audit (happened_at);
 comment on table queue.audit is
-    'Actions, refusals and readings of messages. The transaction of an action also writes the row. Equal refusals and '
-    'readings within a minute share a row. An account keeps its last 100,000 rows, for 400 days.';
+    'Each row is an action, a refusal or a reading of messages: the transaction of an action also inserts its row. '
+    'Equal refusals and readings within a minute share a row. An account keeps its last 100,000 rows, for 400 days.';
 
 
 -- Metrics ------------------------------------------------------------------------------------------------------------
@@ -1401,16 +1447,16 @@ create unlogged table queue.activity (
     expired int not null default 0
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 comment on table queue.activity is
-    'Effects of calls on queues. Each call adds a row for each queue, and the worker measure adds the rows to '
-    'queue.minute. A crash of the server empties the table, so the counts of the last seconds are lost.';
+    'Each row is the effect of a call on a queue: the call inserts it, and the worker measure adds it to queue.minute. '
+    'A crash of the server empties the table, so the counts of the last seconds are lost.';
 
 create unlogged table queue.unjudged_event (
     routing_key text not null
 );
 comment on table queue.unjudged_event is
-    'Events of the SQL interface that passed filters because they were too complicated. Rows are rare, and publishers '
-    'only insert them, so no publisher waits for another. The worker measure counts and deletes the rows. A crash of '
-    'the server empties the table.';
+    'Each row is an event of the SQL interface that passed filters because it was too complicated: the publisher '
+    'inserts it, so no publisher waits for another, and the worker measure counts and deletes it. A crash of the '
+    'server empties the table.';
 
 create table queue.minute (
     queue_id int not null,
@@ -1432,8 +1478,8 @@ create table queue.minute (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 create index minute_starts_at on queue.minute (starts_at);
 comment on table queue.minute is
-    'Events of a queue in a minute, and its contents at the end of the minute. Rows stay for 25 hours. A minute '
-    'without a row had no events, and the contents did not change.';
+    'Each row is the activity of a queue in a minute, and its contents at the end of the minute: the worker measure '
+    'writes it. Rows stay for 25 hours. A minute without a row had no activity, and the contents did not change.';
 
 create table queue.account_minute (
     account_id text not null,
@@ -1445,8 +1491,8 @@ create table queue.account_minute (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 create index account_minute_starts_at on queue.account_minute (starts_at);
 comment on table queue.account_minute is
-    'The sums of queue.minute over all queues of an account. A chart of the account therefore reads 60 rows instead of '
-    '60 rows for each queue. Rows stay for 25 hours.';
+    'Each row is the sum of queue.minute over all queues of an account: the worker measure writes it. A chart of the '
+    'account therefore reads 60 rows instead of 60 rows for each queue. Rows stay for 25 hours.';
 
 create table queue.metrics_window (
     window_seconds int not null check (window_seconds in (60, 3600, 86400)), -- 86400: a calendar day, 23 to 25 hours
@@ -1478,7 +1524,7 @@ create table queue.metrics_window (
 );
 create index metrics_window_starts_at on queue.metrics_window (window_seconds, starts_at);
 comment on table queue.metrics_window is
-    'The events of a queue, or of one of its groups, in a window of time: results of the metrics job '
+    'Each row is the activity of a queue, or of one of its groups, in a window of time: the metrics job writes it '
     '(docs/reference/metrics.md). Windows are [starts_at, ends_at), and durations are in microseconds. A day belongs '
     'to a time zone, and the table has days of several zones. Windows of a minute and of an hour have no zone ('''').';
 
@@ -1505,7 +1551,8 @@ create table queue.metrics_latency (
 );
 create index metrics_latency_starts_at on queue.metrics_latency (window_seconds, starts_at);
 comment on table queue.metrics_latency is
-    'Latencies. The percentiles are exact within a window. A reader merges windows by their sketches.';
+    'Each row is the latencies of one measure in a window: the metrics job writes it. The percentiles are exact within '
+    'a window. A reader merges windows by their sketches.';
 
 create table queue.metrics_forecast (
     queue_id int primary key,
@@ -1530,7 +1577,9 @@ create table queue.metrics_forecast (
     -- present if fewer messages drain than arrive even in the queue's best hour.
     warnings jsonb not null default '{}'
 );
-comment on table queue.metrics_forecast is 'How long a queue takes to drain, and its backlog over the next hour.';
+comment on table queue.metrics_forecast is
+    'Each row is the forecast of a queue: how long it takes to drain, and its backlog over the next hour. The metrics '
+    'job writes it.';
 comment on column queue.metrics_forecast.arrival_rate is
     'Messages per second over the last 15 complete minutes, or over the life of a younger queue.';
 
@@ -1551,7 +1600,8 @@ create table queue.metrics_run (
     recorded_from pg_snapshot,
     recorded_to pg_snapshot
 );
-comment on table queue.metrics_run is 'Runs of the metrics job, with the span and the progress of each run.';
+comment on table queue.metrics_run is
+    'Each row is a run of the metrics job, with its span and progress: the run writes it.';
 comment on column queue.metrics_run.rows_written is
     'Numbers of added, changed and removed rows. A computed row that equals the stored one does not count.';
 
@@ -1562,8 +1612,8 @@ create table queue.metrics_range (
     handled_at timestamptz not null         -- the time of the snapshot
 );
 comment on table queue.metrics_range is
-    'The recorded rows in the windows of a zone. The next run begins at the end of this range. A run over a requested '
-    'span (--from, --to) does not change this row.';
+    'Each row is a zone, with the recorded rows that its windows contain: a run of the metrics job stores it, and the '
+    'next run begins at the end of this range. A run over a requested span (--from, --to) does not change this row.';
 
 create table queue.metrics_open (
     zone text not null,
@@ -1575,10 +1625,10 @@ create table queue.metrics_open (
     primary key (zone, queue_id, minute_at, run_id)
 );
 comment on table queue.metrics_open is
-    'Counts of a queue''s minutes from messages without a row in the history, by the last run of the zone. The next '
-    'run subtracts these counts from its own.';
+    'Each row is the counts of a queue''s minute from messages without a row in the history: a run of the metrics job '
+    'inserts it, and the next run subtracts these counts from its own.';
 
--- The tables below contain the values of /metrics about the whole installation. One process at a time measures the
+-- The next two tables have the values of /metrics about the whole installation. One process at a time measures the
 -- values, and all processes read the rows. Workers constantly rewrite these tables of some hundred rows, and PostgreSQL
 -- prunes dead versions within a page. Autovacuum therefore starts only at 2,000 dead rows.
 
@@ -1597,7 +1647,8 @@ create table queue.measurement (
     first_sent_at timestamptz
 ) with (autovacuum_vacuum_scale_factor = 0.02, fillfactor = 50, autovacuum_vacuum_threshold = 2000,
     autovacuum_analyze_threshold = 2000);
-comment on table queue.measurement is 'Gauges of queues for /metrics. A worker rewrites them every few seconds.';
+comment on table queue.measurement is
+    'Each row is the gauges of a queue for /metrics: the worker measure rewrites it every few seconds.';
 
 create table queue.reading (
     name text not null,
@@ -1606,12 +1657,13 @@ create table queue.reading (
     primary key (name, label)
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
 comment on table queue.reading is
-    'Gauges of the installation for /metrics. A worker rewrites them every few seconds. If a name has several values, '
-    'each value has a label.';
+    'Each row is a gauge of the installation for /metrics: the worker measure rewrites it every few seconds. If a name '
+    'has several values, each value has a label.';
 
 -- Workers ------------------------------------------------------------------------------------------------------------
 
--- Each row has the time at which a worker last ran, and the queue after which the worker continues (next_queues).
+-- Each row is a worker, with the time of its last run and the queue after which it continues (next_queues): the worker
+-- updates it.
 create table queue.worker_position (
     worker text primary key,
     position bigint not null,       -- the queue's id; 0 if the next round begins
@@ -1634,7 +1686,8 @@ create table queue.alert_target (
     account_id text primary key,    -- empty for QUEUE_ALERT_URL
     url text not null               -- as the user wrote it, with the prefix of the format
 );
-comment on table queue.alert_target is 'The secret URLs to which alerts go.';
+comment on table queue.alert_target is
+    'Each row is the secret URL to which the alerts of an account go: a user or QUEUE_ALERT_URL sets it.';
 
 create table queue.alert_round (
     is_only boolean primary key default true check (is_only),
@@ -1642,7 +1695,8 @@ create table queue.alert_round (
     started_at timestamptz not null,
     ended_at timestamptz            -- null before the first evaluation, or if no account has alerts
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
-comment on table queue.alert_round is 'The last evaluation of all problems. The table has at most one row.';
+comment on table queue.alert_round is
+    'The only row is the last evaluation of all problems, by the worker that sends alerts.';
 
 create table queue.alert (
     account_id text not null,
@@ -1661,8 +1715,9 @@ create table queue.alert (
     primary key (account_id, region, subject, name)
 ) with (fillfactor = 70, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
 comment on table queue.alert is
-    'Problems that alerts report. pending: the problem exists, but not for long enough; firing: the alert was sent; '
-    'ended: the end was sent, and the problem sends no new alert until the pause after reported_at is over.';
+    'Each row is a problem that alerts report: each evaluation writes it. pending: the problem exists, but not for '
+    'long enough; firing: the alert was sent; ended: the end was sent, and the problem sends no new alert until the '
+    'pause after reported_at is over.';
 
 create table queue.alert_mute (
     account_id text not null,
@@ -1672,12 +1727,14 @@ create table queue.alert_mute (
     muted_until timestamptz not null,
     primary key (account_id, region, resource, name)
 );
-comment on table queue.alert_mute is 'Resources whose problems alerts do not report until a time.';
+comment on table queue.alert_mute is
+    'Each row is a resource whose problems alerts do not report until a time that a user chose.';
 
 
 
 -- Event buses --------------------------------------------------------------------------------------------------------
 
+-- Each row is an event bus, which CreateEventBus inserts, or the archive of a topic, which its ArchivePolicy creates.
 create table queue.event_bus (
     bus_id bigint generated always as identity primary key,
     account_id text not null,
@@ -1701,7 +1758,8 @@ create table queue.event_bus (
     unique (account_id, region, name)
 );
 
--- A subscriber can belong to another account than its bus. A revoked subscriber stays after the deletion of its bus.
+-- Each row is a subscriber of an event bus: CreateSubscriber inserts it. A subscriber can belong to another account
+-- than its bus. A revoked subscriber stays after the deletion of its bus.
 create table queue.event_subscriber (
     subscriber_id bigint generated always as identity primary key,
     bus_id bigint not null,
@@ -1744,7 +1802,7 @@ create index event_subscriber_following
     on queue.event_subscriber (bus_id, account_id, region, first_page, subscriber_id) where follows and not revoked;
 create index event_subscriber_apart on queue.event_subscriber (bus_id, state) where not follows and not revoked;
 
--- The authorization of requests to API destinations.
+-- Each row is a connection, the authorization of requests to API destinations: CreateConnection inserts it.
 create table queue.connection (
     arn text primary key,
     account_id text not null,
@@ -1761,7 +1819,7 @@ create table queue.connection (
     unique (account_id, region, name)
 );
 
--- HTTP endpoints that can be targets of subscribers.
+-- Each row is an HTTP endpoint that can be the target of subscribers: CreateApiDestination inserts it.
 create table queue.api_destination (
     arn text primary key,
     account_id text not null,
@@ -1779,6 +1837,7 @@ create table queue.api_destination (
 ) with (fillfactor = 70);
 create index api_destination_connection on queue.api_destination (connection_arn);
 
+-- Each row is an event source, from which a bus receives events: CreateEventSource inserts it.
 create table queue.event_source (
     source_id bigint generated always as identity primary key,
     bus_id bigint not null,
@@ -1801,7 +1860,8 @@ create index event_source_bus on queue.event_source (bus_id, arn);
 create index event_source_token on queue.event_source (account_id, region, client_token)
     where client_token is not null;
 
--- The address and the credentials of a webhook. The credentials are encrypted with QUEUE_ENCRYPTION_KEY.
+-- Each row is the address and the credentials of a webhook: CreateEventSource inserts it, and a rotation changes it.
+-- QUEUE_ENCRYPTION_KEY encrypts the credentials.
 create table queue.event_webhook (
     source_id bigint primary key references queue.event_source on delete cascade,
     url_key text not null unique,       -- the last segment of the webhook's URL
@@ -1813,11 +1873,11 @@ create table queue.event_webhook (
     rotated_at timestamptz
 );
 
--- The events of all buses. Each partition contains the events of one retention class and one day or week, so that the
--- end of a retention period drops partitions. `number` is the sequence number. The publisher's transaction takes a
--- block of 1,024 numbers when it inserts up to 1,024 events: block n has the numbers from n * 1024. A later number can
--- commit earlier: queue.sequence_events decides the order of delivery. The first event of a run, which has up to 100
--- consecutive numbers of one call, describes the run.
+-- Each row is an event of a bus: the publisher's transaction inserts it, and maintenance drops it with its partition,
+-- which has the events of one retention class and one day or week. `number` is the sequence number. The publisher's
+-- transaction takes a block of 1,024 numbers when it inserts up to 1,024 events: block n has the numbers from n * 1024.
+-- A later number can commit earlier: queue.sequence_events decides the order of delivery. The first event of a run,
+-- which has up to 100 consecutive numbers of one call, describes the run.
 create sequence queue.event_block;
 create table queue.event (
     number bigint not null,
@@ -1843,7 +1903,8 @@ create index event_run on queue.event (number) where run_events is not null;
 create table queue.event_default partition of queue.event default;
 alter sequence queue.event_block owned by queue.event.number;
 
--- Deduplication ids and content hashes of the last five minutes. `digest` covers the account, the group and the id.
+-- Each row is a deduplication id or a content hash of the last five minutes: the publication inserts it. `digest`
+-- covers the account, the group and the id.
 create table queue.event_deduplication (
     bus_id bigint not null,
     digest uuid not null,
@@ -1854,7 +1915,8 @@ create table queue.event_deduplication (
 );
 create index event_deduplication_expires_at on queue.event_deduplication (expires_at);
 
--- The order in which a bus delivers its events. All subscribers and all replays read the same pages.
+-- Each row is a page of events in the order in which a bus delivers them: queue.sequence_events inserts it. All
+-- subscribers and all replays read the same pages.
 create table queue.event_page (
     bus_id bigint not null,
     page bigint not null,               -- 1, 2, 3 …
@@ -1869,16 +1931,17 @@ create table queue.event_page (
 );
 create index event_page_sequenced_at on queue.event_page (bus_id, sequenced_at);
 
--- The last number up to which sequence_events has read, in the newest row. An update in place would make each reader
--- pass all earlier versions while an old snapshot exists.
+-- Each row is a number up to which queue.sequence_events has read: each call inserts a row, and the newest counts. An
+-- update in place would make each reader pass all earlier versions while an old snapshot exists.
 create table queue.event_watermark (
     version bigint generated always as identity primary key,
     number bigint not null,
     since timestamptz not null          -- events with later numbers were ingested after this time
 );
 
--- Blocks of numbers below the watermark of which no event was visible when sequence_events passed them. Their
--- transactions are open, have rolled back, or have published only duplicates (queue.is_gap_over).
+-- Each row is blocks of numbers below the watermark, without a visible event when queue.sequence_events passed them and
+-- inserted the row. Their transactions are open, have rolled back, or have published only duplicates
+-- (queue.is_gap_over).
 create table queue.event_gap (
     first_block bigint primary key,
     last_block bigint not null,
@@ -1887,8 +1950,8 @@ create table queue.event_gap (
     since timestamptz not null          -- the events were ingested after this time
 );
 
--- The last page that has been delivered, in the newest row. Subscribers that have read the same pages share the row
--- with the subscriber_id 0.
+-- Each row is the last page that the worker has delivered: the worker inserts it, and the newest row counts.
+-- Subscribers that have read the same pages share the row with the subscriber_id 0.
 create table queue.event_cursor (
     bus_id bigint not null,
     subscriber_id bigint not null,
@@ -1900,8 +1963,9 @@ create table queue.event_cursor (
 create index event_cursor_page on queue.event_cursor (bus_id, page) where subscriber_id <> 0;
 create index event_cursor_resumes_at on queue.event_cursor (resumes_at) where resumes_at is not null;
 
--- Events that a target has refused. They are delivered again, or go to the failure queue. An event of a FIFO subscriber
--- also waits here behind an earlier event of its group. All events for a target outside the database pass this table.
+-- Each row is an event that a target has refused, or that waits behind an earlier event of its group, or whose target
+-- is outside the database: the worker inserts it (queue.settle_events), and delivers it again or sends it to the
+-- failure queue.
 create table queue.event_retry (
     retry_id bigint generated always as identity primary key,
     bus_id bigint not null,
@@ -1923,7 +1987,8 @@ create index event_retry_due_at on queue.event_retry (bus_id, due_at) where carr
 create index event_retry_carried on queue.event_retry (subscriber_id, due_at, retry_id) where carrier is not null;
 create index event_retry_group on queue.event_retry (subscriber_id, group_key, retry_id);
 
--- The outcomes of the events of subscribers. A worker adds its counts every few seconds; a crash loses them.
+-- Each row is the outcomes of a subscriber's events: a worker adds its counts every few seconds; a crash loses the last
+-- counts.
 create table queue.event_outcome (
     bus_id bigint not null,
     subscriber_id bigint not null,
@@ -1943,8 +2008,8 @@ create table queue.event_outcome (
 );
 create index event_outcome_failed on queue.event_outcome (bus_id, failed_at) where failed_at is not null;
 
--- Replays of archived messages to subscriptions (ReplayPolicy). A row stays after the end of its replay, for
--- ReplayStatus. A worker that delivers has locked the subscription's row.
+-- Each row is a replay of archived messages to a subscription: setting a ReplayPolicy inserts it (queue.start_replay),
+-- and it stays after the end for ReplayStatus. A worker that delivers has locked the subscription's row.
 create table queue.topic_replay (
     subscription_id uuid primary key references queue.subscription on delete cascade,
     replay_id bigint not null generated always as identity,
