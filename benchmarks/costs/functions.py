@@ -26,7 +26,7 @@ from benchmarks.measure.tally import percentile
 from benchmarks.report.runs import write_results
 from penstock.aws.codec import cbor
 from penstock.settings import Settings
-from penstock_web.local.up import UpOptions, with_database
+from penstock_web.local.up import UpOptions, prepare_database
 from tests.support.functions.secrets_manager import secrets_manager
 from tests.support.local_lambda.__main__ import PARAMETERS, serving
 from tests.support.local_lambda.environment import RuntimeApi
@@ -197,7 +197,7 @@ def main() -> int:
     options = parser.parse_args()
     load = host_load()
     with ExitStack() as stack:
-        settings, _, _ = with_database(Settings.read({}), UpOptions(HOST, 0, ephemeral=True), stack)
+        settings, _, _ = prepare_database(Settings.read({}), UpOptions(HOST, 0, ephemeral=True), stack)
         manager = stack.enter_context(secrets_manager(parent=options.build))
         manager.store(DATABASE_URL=settings.database_url)
         secret = {"QUEUE_SECRET": manager.name, **manager.variables}

@@ -47,7 +47,7 @@ from .long_poll.dispatcher import LongPollDispatcher
 from .metrics.meter import Meter
 from .metrics.page import maintain_metrics
 from .runtime.driver import Resources
-from .runtime.service_records import stopping_on
+from .runtime.service_records import log_signal
 from .workers.background import build_workers, check_webhook_settings
 from .workers.polling import polling
 from .workers.worker import Worker
@@ -187,7 +187,7 @@ class StopSignals:
             signal.signal(number, handler)
 
     def _on_signal(self, number: signal.Signals) -> None:
-        stopping_on(number)
+        log_signal(number)
         (self.stop_at_once if self.stop.is_set() else self.stop).set()
 
 

@@ -18,7 +18,7 @@ class EventLoop:
 
     def run(self, coroutine: Coroutine[object, object, T]) -> T:
         """Runs a coroutine with the context variables of the calling thread, and waits for its result."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._started()).result()
+        return asyncio.run_coroutine_threadsafe(coroutine, self._start()).result()
 
     def close(self) -> None:
         """Ends the loop. The caller has waited for its coroutines."""
@@ -28,7 +28,7 @@ class EventLoop:
         self._thread.join()
         self._loop.close()
 
-    def _started(self) -> asyncio.AbstractEventLoop:
+    def _start(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()

@@ -58,7 +58,7 @@ class SqlQueue:
         values = [self._queue, self._settings.visibility_timeout, count]
         return [
             Message(id=str(number), body=body, receive_count=received, attributes=headers)
-            for number, received, body, headers in self._control().execute(_RECEIVE, values)
+            for number, received, body, headers in self._open_control().execute(_RECEIVE, values)
         ]
 
     def handle(self, message: Message) -> None:
@@ -97,11 +97,11 @@ class SqlQueue:
 
     def extend(self, messages: Sequence[Message], seconds: int) -> list[Message]:
         by_id = {int(message.id): message for message in messages}
-        missing = self._control().execute(_EXTEND, [list(by_id), self._queue, seconds])
+        missing = self._open_control().execute(_EXTEND, [list(by_id), self._queue, seconds])
         return [by_id[number] for (number,) in missing]
 
     def fail(self, message: Message, error: str, pause_seconds: int) -> None:
-        self._control().execute(_FAIL, [self._queue, message.id, error, pause_seconds])
+        self._open_control().execute(_FAIL, [self._queue, message.id, error, pause_seconds])
 
     def release(self, messages: Sequence[Message]) -> None:
         self.extend(messages, 0)
@@ -118,7 +118,7 @@ class SqlQueue:
         while self._idle_async:
             await self._idle_async.pop().close()
 
-    def _control(self) -> "psycopg.Connection":
+    def _open_control(self) -> "psycopg.Connection":
         """Connects again after an error has closed the connection."""
         with self._lock:
             if self._connection.closed:

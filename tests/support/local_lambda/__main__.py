@@ -19,7 +19,7 @@ import uvloop
 
 from penstock.settings import Settings
 from penstock_web.http.http_server import HttpServer
-from penstock_web.local.up import UpOptions, allow_loopback_webhooks, with_console, with_database
+from penstock_web.local.up import UpOptions, allow_loopback_webhooks, enable_console, prepare_database
 from penstock_web.local_error import LocalError
 from penstock_web.server import open_listening_socket
 
@@ -157,7 +157,7 @@ def function_variables(settings: Settings, environment: Mapping[str, str]) -> di
     """
     names = (name for name in environment if name.startswith(("QUEUE_", "WEBHOOK_", "SNS_", "LOG_LEVEL")))
     given = {name: environment[name] for name in names}
-    console = with_console(settings, UpOptions(HOST, 0)).queue_console
+    console = enable_console(settings, UpOptions(HOST, 0)).queue_console
     return {"QUEUE_CONSOLE": console} | given | {"WEBHOOK_ALLOW_CIDRS": settings.webhook_allow_cidrs}
 
 
@@ -170,7 +170,7 @@ def main() -> int:
             up_options = UpOptions(HOST, options.port, state=options.data_dir, ephemeral=options.ephemeral)
             settings = Settings.read(os.environ)
             is_own = not settings.database_url
-            settings, _, _ = with_database(settings, up_options, stack)
+            settings, _, _ = prepare_database(settings, up_options, stack)
             if is_own:
                 settings = allow_loopback_webhooks(settings, up_options)
             uvloop.run(run(settings, options))  # With asyncio, delayed TCP acknowledgements cost 40 ms.

@@ -25,7 +25,7 @@ from penstock.settings import Settings
 from penstock_web.cli import main
 from penstock_web.local.binaries import Source
 from penstock_web.local.postgres import Postgres
-from penstock_web.local.up import UpOptions, with_database
+from penstock_web.local.up import UpOptions, prepare_database
 from tests.support.database import Database, end_sessions, new_cluster
 from tests.support.programs.penstock_service import ACCOUNT, running_service
 from tests.support.sql.calls import call
@@ -119,7 +119,7 @@ def test_a_plain_owner_gets_the_commands(cluster: Postgres, capsys: pytest.Captu
         assert "roles: the role penstock_app does not exist\n" in said
         assert all(f"`{command};`" in said for command in missing)
         with ExitStack() as stack:
-            with_database(Settings.read({"DATABASE_URL": case.migrating}), UpOptions("127.0.0.1", 0), stack)
+            prepare_database(Settings.read({"DATABASE_URL": case.migrating}), UpOptions("127.0.0.1", 0), stack)
         (line,) = capsys.readouterr().err.splitlines()
         assert f"`{'; '.join(missing)};`. The owner must then run `penstock migrate`" in line
         assert missing[:-1] == [f"create role {role} nologin" for role in ROLES]

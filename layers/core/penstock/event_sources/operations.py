@@ -95,13 +95,13 @@ def list_event_source_mappings(
     request: mappings.ListEventSourceMappingsRequest, context: Context
 ) -> Operation[mappings.ListEventSourceMappingsResult]:
     """Returns a page of mappings in AWS's format."""
-    found, marker = yield from page(request, context)
+    found, marker = yield from read_page(request, context)
     return mappings.ListEventSourceMappingsResult(
         event_source_mappings=[describe_mapping(mapping) for mapping in found], next_marker=marker
     )
 
 
-def page(
+def read_page(
     request: mappings.ListEventSourceMappingsRequest, context: Context
 ) -> Operation[tuple[list[StoredMapping], str | None]]:
     """Lists the account's mappings in the region, 100 per page. If the request names a queue or a function, lists only

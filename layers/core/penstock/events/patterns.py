@@ -10,7 +10,7 @@ from math import prod
 from penstock.aws.json_text import decode_json
 from penstock.sns.errors import InvalidParameter
 from penstock.sns.filter_policy.compile import Or, PolicyKey, compile_key, list_parts
-from penstock.sns.filter_policy.operators import Operator, build_operator_error, read_operator
+from penstock.sns.filter_policy.operators import Operator, build_operator_error, parse_operator
 from penstock.sns.filter_policy.values import convert_value, lower_case
 
 from .errors import InvalidInputException
@@ -81,7 +81,7 @@ def _read_operator(value: object) -> Operator:
             return Operator(["prefix-ci", lower_case(convert_value(text))])
         case {"suffix": {"equals-ignore-case": str(text), **forms}, **others} if not forms and not others:
             return Operator(["suffix-ci", lower_case(convert_value(text))])
-    return read_operator(value)
+    return parse_operator(value)
 
 
 def _has_too_many_levels(pattern: object) -> bool:

@@ -87,7 +87,7 @@ class FunctionService:
     async def close(self) -> None:
         """Waits until returned messages are visible, including messages of cancelled receives."""
         self._look_task.cancel()
-        await self._in_thread(lambda: None)  # every earlier call has ended
+        await self._run_in_thread(lambda: None)  # every earlier call has ended
         await asyncio.sleep(0)
         await asyncio.gather(self._look_task, *self._returning, return_exceptions=True)
         self._thread.shutdown()
@@ -102,7 +102,7 @@ class FunctionService:
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """Returns the rows of one call. Raises AwsError."""
-        return await self._in_thread(lambda: self._database.call(statement, arguments))
+        return await self._run_in_thread(lambda: self._database.call(statement, arguments))
 
     def return_messages(self, queue: NamedQueue, messages: Sequence[ReceivedRow]) -> None:
         """Makes messages visible again."""
@@ -125,9 +125,9 @@ class FunctionService:
         if isinstance(effect, Pause):
             await asyncio.sleep(effect.seconds)
             return True
-        return await self._in_thread(lambda: perform(effect, self._database, allow_any_wait, self._lengths))
+        return await self._run_in_thread(lambda: perform(effect, self._database, allow_any_wait, self._lengths))
 
-    async def _in_thread(self, work: Callable[[], T]) -> T:
+    async def _run_in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def _receive(self, effect: Receive[ReceivedRow]) -> list[ReceivedRow]:
@@ -140,12 +140,12 @@ class FunctionService:
             left = deadline - loop.time()
             if not is_empty(rows) or left <= 0:
                 return rows
-            await self._until_ready(effect.queue.arn, left)
+            await self._wait_until_ready(effect.queue.arn, left)
 
     async def _receive_now(self, effect: Receive[ReceivedRow]) -> list[ReceivedRow]:
         """Receives messages. If the receive is cancelled, makes the received messages visible again."""
         receiving = asyncio.ensure_future(
-            self._in_thread(
+            self._run_in_thread(
                 lambda: cast("list[ReceivedRow]", perform(effect, self._database, allow_any_wait, self._lengths))
             )
         )
@@ -160,7 +160,7 @@ class FunctionService:
             self.return_messages(queue, received.result()[1:])
 
     # --- waits -------------------------------------------------------------------------------------------------------
-    async def _until_ready(self, arn: str, seconds: float) -> None:
+    async def _wait_until_ready(self, arn: str, seconds: float) -> None:
         """Waits until the queue may have a message, for at most `seconds`."""
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[arn].add(ready)

@@ -122,7 +122,7 @@ def list_mappings(
     request = aws.ListEventSourceMappingsRequest(
         event_source_arn=None if queue is None else _name_queue(queue, context), function_name=function, marker=after
     )
-    found, following = yield from mappings.page(request, context)
+    found, following = yield from mappings.read_page(request, context)
     return MappingList([show_mapping(mapping) for mapping in found], following)
 
 

@@ -198,7 +198,7 @@ def list_subscriptions(
     request: sns.ListSubscriptionsRequest, context: Context
 ) -> Operation[sns.ListSubscriptionsResult]:
     """Returns the account's subscriptions, at most 100 on a page."""
-    found, token = yield from page(None, request.next_token, context)
+    found, token = yield from read_page(None, request.next_token, context)
     return sns.ListSubscriptionsResult(subscriptions=found, next_token=token)
 
 
@@ -207,13 +207,13 @@ def list_subscriptions_by_topic(
 ) -> Operation[sns.ListSubscriptionsByTopicResult]:
     """Returns a topic's subscriptions, at most 100 on a page."""
     topic = read_topic_arn(request.topic_arn, context)
-    found, token = yield from page(str(topic), request.next_token, context)
+    found, token = yield from read_page(str(topic), request.next_token, context)
     if not found:
         yield from describe_topic(topic)
     return sns.ListSubscriptionsByTopicResult(subscriptions=found, next_token=token)
 
 
-def page(
+def read_page(
     topic: str | None, token: str | None, context: Context
 ) -> Operation[tuple[list[sns.Subscription], str | None]]:
     """Returns one page, and the token of the next page."""

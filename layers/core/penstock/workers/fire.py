@@ -69,9 +69,9 @@ class Firer:
             store = FiringStore(connection, environment, counts, self._observer, self._tracer)
             seconds = self._longest_run_seconds if longest_run_seconds is None else longest_run_seconds
             deadline = monotonic() + seconds
-            while (waits := self._next(store, deadline, settings.queue_schedule_poll_ms)) is not None:
+            while (waits := self._wait_for_schedule(store, deadline, settings.queue_schedule_poll_ms)) is not None:
                 if not fire_batch(store, waits, settings):
-                    self._awake.wait(pause_seconds(store.next_is_due_in()))
+                    self._awake.wait(pause_seconds(store.read_next_pause()))
         return counts
 
     def stop(self) -> None:
@@ -83,7 +83,7 @@ class Firer:
         """Ends the pause of the current run, because a schedule may be due earlier than expected."""
         self._awake.set()
 
-    def _next(self, store: FiringStore, deadline: float, poll_ms: int) -> NextScheduleRow | None:
+    def _wait_for_schedule(self, store: FiringStore, deadline: float, poll_ms: int) -> NextScheduleRow | None:
         """Waits until a schedule is due. Returns None if no schedule is due within the run's time."""
         while (left := deadline - monotonic()) > 0 and not self._stopping:
             self._awake.clear()
@@ -111,11 +111,11 @@ def fire_batch(store: FiringStore, waits: NextScheduleRow, settings: Settings) -
     return fired + (store.try_again(limit) if waits.retry_ms == 0 else 0)
 
 
-def pause_seconds(next_is_due_in: float | None) -> float:
+def pause_seconds(read_next_pause: float | None) -> float:
     """Returns how long the worker waits if no due schedule can fire. The wait is short enough that the next schedule of
     another account is not late."""
     return (
-        LOCKED_SECONDS if next_is_due_in is None else min(LOCKED_SECONDS, max(SHORTEST_PAUSE_SECONDS, next_is_due_in))
+        LOCKED_SECONDS if read_next_pause is None else min(LOCKED_SECONDS, max(SHORTEST_PAUSE_SECONDS, read_next_pause))
     )
 
 

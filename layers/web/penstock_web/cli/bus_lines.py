@@ -29,7 +29,7 @@ NO_BUSES: Final = BusReading()
 def read_buses(client: RestClient, concerns: Sequence[Document]) -> BusReading:
     """Reads the buses over the REST API. Returns no buses if the caller's policies do not allow to list them."""
     try:
-        buses = list(client.pages("/buses", "buses"))
+        buses = list(client.read_pages("/buses", "buses"))
     except RefusedError:
         buses = []
     return BusReading(buses, concerns)

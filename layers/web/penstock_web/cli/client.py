@@ -62,7 +62,7 @@ class RestClient:
         """
         import urllib3
 
-        self.endpoint = (endpoint or os.environ.get("PENSTOCK_ENDPOINT") or _only_running()).rstrip("/")
+        self.endpoint = (endpoint or os.environ.get("PENSTOCK_ENDPOINT") or _find_only_service()).rstrip("/")
         if not self.endpoint.startswith(("http://", "https://")):
             raise LocalError(f"{self.endpoint} is not an address such as {USUAL_ENDPOINT}")
         token = os.environ.get("PENSTOCK_TOKEN", "").removeprefix("Authorization: ").removeprefix("Bearer ")
@@ -87,7 +87,7 @@ class RestClient:
         response: Document = msgspec.json.decode(data) if data else {}
         return response
 
-    def decoded(self, kind: type[T], method: str, path: str, body: object = None) -> T:
+    def call_as(self, kind: type[T], method: str, path: str, body: object = None) -> T:
         """Decodes the response as a msgspec type. Fields of the type `Raw`, such as message bodies, keep their original
         JSON.
         """
@@ -95,7 +95,7 @@ class RestClient:
 
         return msgspec.json.decode(self._request(method, path, body, {}), type=kind)
 
-    def members(
+    def call_list(
         self, path: str, name: str | None = None, method: str = "GET", body: object = None, **parameters: object
     ) -> list[Document]:
         """Returns the documents of a list response, or of the response's member `name`."""
@@ -105,7 +105,7 @@ class RestClient:
         found = msgspec.json.decode(data) if name is None else msgspec.json.decode(data)[name]
         return msgspec.convert(found, list[dict[str, object]])
 
-    def pages(self, path: str, name: str, **parameters: object) -> Iterator[Document]:
+    def read_pages(self, path: str, name: str, **parameters: object) -> Iterator[Document]:
         """Requests all pages, and yields the documents in each page's member `name`."""
         following: object = None
         while True:
@@ -115,7 +115,7 @@ class RestClient:
             if not (following := page.get("next")):
                 return
 
-    def health(self, path: str) -> Document:
+    def read_health(self, path: str) -> Document:
         """Returns the response of /livez or /readyz, even if the response reports a problem."""
         import msgspec
 
@@ -129,7 +129,7 @@ class RestClient:
         """Returns whether the service has something at a path, for anybody."""
         return self._send("GET", f"{self.endpoint}{path}", None, self._headers).status != 404
 
-    def messages(self, path: str, **parameters: object) -> list[StoredMessage]:
+    def read_messages(self, path: str, **parameters: object) -> list[StoredMessage]:
         """Returns a response's messages. The bodies keep their original JSON."""
         import msgspec
 
@@ -160,7 +160,7 @@ class RestClient:
     @property
     def region(self) -> str:
         """Returns the region: PENSTOCK_REGION, or else the service's region (QUEUE_REGION)."""
-        return self._headers.get("penstock-region") or str(self.health("/livez").get("region", "us-east-1"))
+        return self._headers.get("penstock-region") or str(self.read_health("/livez").get("region", "us-east-1"))
 
     def _error(self, data: bytes, status: int) -> str:
         """Returns the response's error as one line for the user."""
@@ -216,9 +216,9 @@ class RestClient:
                 "or set the address with --endpoint or PENSTOCK_ENDPOINT"
             ) from None
 
-    def queue_names(self) -> Iterator[str]:
+    def list_queue_names(self) -> Iterator[str]:
         """Yields the names of all queues."""
-        return (str(queue["name"]) for queue in self.pages("/queues", "queues", limit=1_000))
+        return (str(queue["name"]) for queue in self.read_pages("/queues", "queues", limit=1_000))
 
 
 def _code(data: bytes) -> str:
@@ -235,7 +235,7 @@ def build_queue_path(name: str, rest: str = "") -> str:
     return f"/queues/{quote(name, safe='')}{rest}"
 
 
-def _only_running() -> str:
+def _find_only_service() -> str:
     from penstock_web.local.announced import list_running_services
 
     found = list_running_services()

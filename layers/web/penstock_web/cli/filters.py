@@ -109,7 +109,7 @@ def find_messages(
 
     body: dict[str, object] = {"filter": conditions}
     while limit > 0:
-        page = client.decoded(FoundPage, "POST", build_queue_path(name, "/messages/search"), {**body, "limit": limit})
+        page = client.call_as(FoundPage, "POST", build_queue_path(name, "/messages/search"), {**body, "limit": limit})
         yield page.messages
         limit -= len(page.messages)
         if page.next is None:

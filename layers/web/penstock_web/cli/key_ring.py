@@ -25,7 +25,7 @@ from penstock.settings import SettingError, Settings
 from penstock.sns.signatures import build_certificate_path, build_key
 from penstock.sns.signing_keys import KEEP_SECONDS, add_key
 from penstock_web.local.chosen_database import choose_folder
-from penstock_web.local.encryption_key import right_key, with_encryption_key
+from penstock_web.local.encryption_key import add_encryption_key, right_key
 from penstock_web.local_error import LocalError
 
 from .database import service_database
@@ -88,7 +88,7 @@ class KeyRing:
         with service_database(settings, direct) as database:
             folder = None if settings.direct_url else choose_folder()
             if folder is not None:
-                settings = with_encryption_key(settings, folder)
+                settings = add_encryption_key(settings, folder)
             yield cls(settings, database, folder)
 
     def create(

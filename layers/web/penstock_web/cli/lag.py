@@ -87,7 +87,7 @@ def read_all_queues(client: RestClient) -> Reading:
     """Returns the caller's queues in the order of their names, the number of concerns, and the event buses."""
     queues = list_queues(client)
     try:
-        concerns = client.members("/metrics/attention", "concerns")
+        concerns = client.call_list("/metrics/attention", "concerns")
     except RefusedError:
         return Reading(queues, None, read_buses(client, []))
     return Reading(queues, len(concerns), read_buses(client, concerns))
@@ -96,10 +96,10 @@ def read_all_queues(client: RestClient) -> Reading:
 def list_queues(client: RestClient, target_lag_seconds: int = TARGET_LAG_SECONDS) -> list[ListedQueue]:
     """Returns the caller's queues in the order of their names. Reads over the REST API, 200 queues in a request."""
     path = f"/metrics/lag?limit=200&target_lag_seconds={target_lag_seconds}"
-    page = client.decoded(_Page, "GET", path)
+    page = client.call_as(_Page, "GET", path)
     found = page.queues
     while page.next is not None:
-        page = client.decoded(_Page, "GET", f"{path}&next={quote(page.next, safe='')}")
+        page = client.call_as(_Page, "GET", f"{path}&next={quote(page.next, safe='')}")
         found += page.queues
     return found
 

@@ -126,8 +126,8 @@ class QueueTable:
         """Returns the lines about problems and event buses, which a terminal with `height` lines shows above the
         queues."""
         buses = build_lines(self.buses, height // _BUS_SHARE)
-        room = height - _HEAD_LINES - _LEAST_QUEUES - len(buses)
-        return build_problem_lines(self.buses.troubled, self.width, room) + buses
+        free_lines = height - _HEAD_LINES - _LEAST_QUEUES - len(buses)
+        return build_problem_lines(self.buses.troubled, self.width, free_lines) + buses
 
     def sort(self) -> list[Row]:
         """Returns the rows in the chosen order. Equal rows are in the order of their names."""

@@ -20,14 +20,14 @@ _KEYS = ("id", "kind", "user", "created_at", "last_used_at", "expires_at", "revo
 
 def list_users(endpoint: str) -> None:
     """Prints one line for each user."""
-    print_table(RestClient(endpoint).members("/users"), json=False, columns=("name", "policies", "created_at"))
+    print_table(RestClient(endpoint).call_list("/users"), json=False, columns=("name", "policies", "created_at"))
 
 
 def show_user(endpoint: str, name: str) -> None:
     """Prints a user's policies and keys. Raises LocalError for an unknown user."""
     client = RestClient(endpoint)
-    print_fields(_find_row(client.members("/users"), "name", name, "user"))
-    print_table((key for key in client.members("/keys") if key["user"] == name), json=False, columns=_KEYS)
+    print_fields(_find_row(client.call_list("/users"), "name", name, "user"))
+    print_table((key for key in client.call_list("/keys") if key["user"] == name), json=False, columns=_KEYS)
 
 
 def set_user(endpoint: str, name: str, policies: list[str], *, new: bool) -> None:
@@ -35,7 +35,7 @@ def set_user(endpoint: str, name: str, policies: list[str], *, new: bool) -> Non
     create already exists, or if the user to change does not exist.
     """
     client = RestClient(endpoint)
-    exists = any(user["name"] == name for user in client.members("/users"))
+    exists = any(user["name"] == name for user in client.call_list("/users"))
     if exists == new:
         raise LocalError(f"there is {'a' if new else 'no'} user {name!r}")
     client.call("PUT", _user(name), {"policies": policies})
@@ -50,12 +50,12 @@ def end_user(endpoint: str, name: str) -> None:
 
 def list_keys(endpoint: str) -> None:
     """Prints one line for each key of the account."""
-    print_table(RestClient(endpoint).members("/keys"), json=False, columns=_KEYS)
+    print_table(RestClient(endpoint).call_list("/keys"), json=False, columns=_KEYS)
 
 
 def show_key(endpoint: str, key_id: str) -> None:
     """Prints a key without its secret. Raises LocalError for an unknown key."""
-    print_fields(_find_row(RestClient(endpoint).members("/keys"), "id", key_id, "key"))
+    print_fields(_find_row(RestClient(endpoint).call_list("/keys"), "id", key_id, "key"))
 
 
 def create_key(

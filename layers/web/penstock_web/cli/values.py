@@ -73,8 +73,8 @@ def _first_mistake(text: str) -> str:
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
-        said = f"{error.msg[:1].lower()}{error.msg[1:]}"
+        problem = f"{error.msg[:1].lower()}{error.msg[1:]}"
         if error.pos >= len(text.rstrip()):
-            return f"the text ends after character {len(text)}: {said}"
-        return f"character {error.pos + 1}, {text[error.pos]!r}: {said}"
+            return f"the text ends after character {len(text)}: {problem}"
+        return f"character {error.pos + 1}, {text[error.pos]!r}: {problem}"
     return ""

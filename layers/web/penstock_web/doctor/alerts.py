@@ -39,7 +39,7 @@ def check_account_alerts(examined: Examination) -> Iterator[Finding]:
     opens no connection to an address. Raises psycopg's errors.
     """
     query = "select account_id, url from queue.alert_target where account_id <> '' order by 1 limit %s"
-    for account_id, url in examined.direct().execute(query, (MAX_ACCOUNTS,)).fetchall():
+    for account_id, url in examined.connect_directly().execute(query, (MAX_ACCOUNTS,)).fetchall():
         name = f"the address of the account {account_id}"
         try:
             yield from _find_unreachable(ACCOUNT_ALERTS, name, url, examined.settings)

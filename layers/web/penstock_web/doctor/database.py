@@ -25,7 +25,7 @@ def check_database(examined: Examination) -> Iterator[Finding]:
     if examined.address_problem:
         yield Finding(DATABASE, examined.address_problem)
         return
-    connection = examined.direct()
+    connection = examined.connect_directly()
     yield from find_wrong_server(connection, DATABASE)
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
@@ -57,7 +57,7 @@ def find_wrong_server(connection: LimitedConnection, subject: str) -> Iterator[F
 
 def check_disk(examined: Examination) -> Iterator[Finding]:
     """Checks that the database has space for changes. Raises psycopg's errors."""
-    row = examined.direct().execute("select refusal from queue.probe_write()").fetchone()
+    row = examined.connect_directly().execute("select refusal from queue.probe_write()").fetchone()
     if row is not None and row[0] == DISK_FULL:
         yield Finding(
             DISK,
@@ -69,7 +69,7 @@ def check_disk(examined: Examination) -> Iterator[Finding]:
 
 def check_clock(examined: Examination) -> Iterator[Finding]:
     """Checks the database's clock. Raises psycopg's errors."""
-    connection = examined.direct()
+    connection = examined.connect_directly()
     before = time.time()
     row = connection.execute("select extract(epoch from clock_timestamp())::float8").fetchone()
     after = time.time()

@@ -12,7 +12,7 @@ import psycopg
 
 from penstock.postgres.psycopg_connection import LimitedConnection, connect
 from penstock_web.local.chosen_database import choose_database, choose_folder
-from penstock_web.local.encryption_key import with_encryption_key
+from penstock_web.local.encryption_key import add_encryption_key
 from penstock_web.local.migrating import check_addresses
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Examination:
         self.address = choose_database(self.settings)
         if not self.settings.direct_url:
             folder = choose_folder()
-            self.settings = with_encryption_key(self.settings, folder)
+            self.settings = add_encryption_key(self.settings, folder)
             self.folder = folder
 
     @property
@@ -73,20 +73,20 @@ class Examination:
         url = self.settings.database_url
         return url if url != self.address else ""
 
-    def direct(self) -> LimitedConnection:
+    def connect_directly(self) -> LimitedConnection:
         """Returns the direct connection to the database. Raises psycopg's errors or SettingError."""
-        return self._connection(self.address)
+        return self._connect(self.address)
 
     def connect_pooled(self) -> LimitedConnection:
         """Returns the connection to `pooled_address`. Raises psycopg's errors or SettingError."""
-        return self._connection(self.pooled_address)
+        return self._connect(self.pooled_address)
 
-    def service_connections(self) -> list[LimitedConnection]:
+    def connect_to_service(self) -> list[LimitedConnection]:
         """Returns a connection to each address of the service that responds. Raises psycopg's errors or
         SettingError.
         """
         has_pooler = self.pooled_address and self.pooler_answers
-        return [self.direct(), *([self.connect_pooled()] if has_pooler else [])]
+        return [self.connect_directly(), *([self.connect_pooled()] if has_pooler else [])]
 
     def close(self) -> None:
         """Closes all connections."""
@@ -95,7 +95,7 @@ class Examination:
                 connection.close()
         self._open.clear()
 
-    def _connection(self, address: str) -> LimitedConnection:
+    def _connect(self, address: str) -> LimitedConnection:
         known = self._open.get(address)
         if known is None or known.closed:
             known = self._open[address] = connect(address, CALL_SECONDS)

@@ -111,7 +111,7 @@ def _accepts_connections(hosts: str, ports: str) -> bool:
 
 def check_pooler(examined: Examination) -> Iterator[Finding]:
     """Checks the pooler. Raises psycopg's errors."""
-    if not examined.direct().session.is_direct:
+    if not examined.connect_directly().session.is_direct:
         yield Finding(
             SUBJECT,
             "DATABASE_DIRECT_URL (or DATABASE_URL, if it is not set) leads to a pooler",
@@ -122,7 +122,7 @@ def check_pooler(examined: Examination) -> Iterator[Finding]:
     if not examined.pooled_address:
         return
     pooled = examined.connect_pooled()
-    if not lead_to_one_database(examined.direct(), pooled):
+    if not lead_to_one_database(examined.connect_directly(), pooled):
         yield Finding(
             SUBJECT,
             f"{DIVIDED}: {_name_database(examined.pooled_address)} and {_name_database(examined.address)}",
@@ -228,7 +228,7 @@ def _check_sizes(examined: Examination) -> Iterator[Finding]:
         rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
     sizes = [int(row["pool_size"]) + int(row.get("reserve_pool", 0)) for row in rows if row["name"] == name]
     if sizes:
-        yield from judge_pool(sizes[0], compute_available_connections(examined.direct()))
+        yield from judge_pool(sizes[0], compute_available_connections(examined.connect_directly()))
 
 
 def compute_available_connections(connection: LimitedConnection) -> int:

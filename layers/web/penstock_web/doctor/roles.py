@@ -31,7 +31,7 @@ _OF_OWNER: Final = "the functions of the SQL interface need the rights of pensto
 
 def check_roles(examined: Examination) -> Iterator[Finding]:
     """Yields a finding for each command that the owner or an administrator has not run. Raises psycopg's errors."""
-    connection = examined.direct()
+    connection = examined.connect_directly()
     row = connection.execute(
         "select pg_get_userbyid(nspowner)::text from pg_namespace where nspname = 'queue'"
     ).fetchone()
@@ -48,9 +48,9 @@ def check_roles(examined: Examination) -> Iterator[Finding]:
 
 def check_grants(examined: Examination) -> Iterator[Finding]:
     """Checks each role's rights. Raises psycopg's errors."""
-    service = [connection.session.role for connection in examined.service_connections()]
-    members = [name for (name,) in examined.direct().execute(_MEMBERS).fetchall()]
-    for (problem,) in examined.direct().execute(_PROBLEMS, (service,)).fetchall():
+    service = [connection.session.role for connection in examined.connect_to_service()]
+    members = [name for (name,) in examined.connect_directly().execute(_MEMBERS).fetchall()]
+    for (problem,) in examined.connect_directly().execute(_PROBLEMS, (service,)).fetchall():
         if role := next((name for name in members if problem.startswith(f"the role {name} may use ")), None):
             yield Finding(
                 GRANTS,

@@ -106,7 +106,7 @@ RULES: Final = (
 
 def check_server_settings(examined: Examination) -> Iterator[Finding]:
     """Checks the server's settings. Raises psycopg's errors."""
-    connection = examined.direct()
+    connection = examined.connect_directly()
     values: dict[str, str] = dict(connection.execute(_VALUES, ([rule.name for rule in RULES],)).fetchall())
     yield from judge_settings(values, connection.session.role)
     row = connection.execute("select count(*) from pg_stat_activity where backend_type = 'client backend'").fetchone()
@@ -119,7 +119,7 @@ def check_session_settings(examined: Examination) -> Iterator[Finding]:
     """Yields a finding for each wrong setting of the service's sessions, such as settings that make the server log
     message texts. Raises psycopg's errors.
     """
-    warnings = {w for connection in examined.service_connections() for w in connection.session.warnings}
+    warnings = {w for connection in examined.connect_to_service() for w in connection.session.warnings}
     yield from (Finding(SESSIONS, warning) for warning in sorted(warnings))
 
 

@@ -69,9 +69,9 @@ def check_listeners(examined: Examination) -> Iterator[Finding]:
 
 def find_silence(examined: Examination, seconds: float) -> Iterator[Finding]:
     """Yields advice if sessions older than `seconds` exist but no process listens."""
-    roles = [connection.session.role for connection in examined.service_connections()]
+    roles = [connection.session.role for connection in examined.connect_to_service()]
     parameters = {"roles": roles, "seconds": seconds}
-    for names, number in examined.direct().execute(_SILENT, parameters).fetchall():
+    for names, number in examined.connect_directly().execute(_SILENT, parameters).fetchall():
         yield Finding(
             LISTENING,
             f"no process listens for notifications, although {names} has {number} open sessions",
@@ -90,8 +90,8 @@ def check_old_snapshots(examined: Examination) -> Iterator[Finding]:
 
 def find_hidden_sessions(examined: Examination) -> Iterator[Finding]:
     """Yields advice for each role of the service that does not see the sessions of other roles."""
-    roles = sorted({connection.session.role for connection in examined.service_connections()})
-    for (role,) in examined.direct().execute(_BLIND, (roles,)).fetchall():
+    roles = sorted({connection.session.role for connection in examined.connect_to_service()})
+    for (role,) in examined.connect_directly().execute(_BLIND, (roles,)).fetchall():
         yield Finding(
             SUBJECT,
             f"the role {role} does not see the sessions of other roles; this check and the metrics "
@@ -109,7 +109,7 @@ def find_old_snapshots(examined: Examination, seconds: float, prepared_seconds: 
     """
     limits = {"seconds": seconds, "prepared_seconds": prepared_seconds, "bytes": _MAX_WAL_BYTES}
     for query in (_OLD_TRANSACTIONS, _OLD_PREPARED, _IDLE_SLOTS):
-        for problem, command in examined.direct().execute(query, limits).fetchall():
+        for problem, command in examined.connect_directly().execute(query, limits).fetchall():
             yield Finding(
                 SUBJECT,
                 problem,

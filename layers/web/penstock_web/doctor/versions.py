@@ -23,7 +23,7 @@ where datname = current_database() and application_name like 'penstock %%' group
 def check_migrations(examined: Examination) -> Iterator[Finding]:
     """Checks that the schema belongs to this release. Raises psycopg's errors."""
     try:
-        missing = find_missing(examined.direct())
+        missing = find_missing(examined.connect_directly())
     except MigrationError as error:
         yield Finding(
             MIGRATIONS,
@@ -52,7 +52,7 @@ def check_migrations(examined: Examination) -> Iterator[Finding]:
 
 def check_running(examined: Examination) -> Iterator[Finding]:
     """Yields a finding for each other release that running processes have. Raises psycopg's errors."""
-    for release, sessions in examined.direct().execute(_RUNNING).fetchall():
+    for release, sessions in examined.connect_directly().execute(_RUNNING).fetchall():
         if _is_other(release):
             yield Finding(
                 VERSIONS,

@@ -33,7 +33,7 @@ def _unpack(name: str, target: Path) -> None:
     unfinished.mkdir(parents=True)
     wanted, seen = [name], {name}
     while wanted:
-        libraries = _missing_libraries(_download(wanted.pop(), unfinished))
+        libraries = _find_missing_libraries(_download(wanted.pop(), unfinished))
         wanted += [library for library in libraries if library not in seen]
         seen.update(libraries)
     for archive in unfinished.glob("*.deb"):
@@ -52,13 +52,13 @@ def _download(name: str, folder: Path) -> Path:
         _run(["apt-get", "-q", "download", name], folder)
     except LocalError:
         # A new container image has no package lists. Downloading the lists into a private folder does not need root.
-        options = _private_lists(folder.parent / "apt")
+        options = _create_private_lists(folder.parent / "apt")
         _run(["apt-get", "-q", *options, "update"], folder)
         _run(["apt-get", "-q", *options, "download", name], folder)
     return next(iter(set(folder.glob("*.deb")) - before))
 
 
-def _private_lists(folder: Path) -> list[str]:
+def _create_private_lists(folder: Path) -> list[str]:
     for part in ("lists/partial", "cache/archives/partial"):
         (folder / part).mkdir(parents=True, exist_ok=True)
     return [
@@ -71,7 +71,7 @@ def _private_lists(folder: Path) -> list[str]:
     ]
 
 
-def _missing_libraries(package: Path) -> list[str]:
+def _find_missing_libraries(package: Path) -> list[str]:
     """Returns the library packages that a package depends on and that are not installed. If a dependency has
     alternatives, returns only the first alternative.
     """

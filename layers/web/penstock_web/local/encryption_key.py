@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _FILE: Final = "encryption_key"
 
 
-def with_encryption_key(settings: Settings, state: Path) -> Settings:
+def add_encryption_key(settings: Settings, state: Path) -> Settings:
     """Returns the settings. If QUEUE_ENCRYPTION_KEY is not set, adds the key from the folder's file. If QUEUE_ACCESS is
     `sigv4`, creates a missing key. Only the service's user can read the file. A copy of the database needs a copy of
     the file, because the key decrypts the stored secrets. Raises OSError.

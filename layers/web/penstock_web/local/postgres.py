@@ -219,11 +219,11 @@ def _adopt(binaries: Binaries, account: SystemAccount, home: Path) -> Postgres |
 
 
 def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Mapping[str, str]) -> Postgres:
-    sockets = _socket_directory(account, home)
-    log = _fresh_log(account, home)
+    sockets = _create_socket_directory(account, home)
+    log = _create_log(account, home)
     forget_other_process(home / "data/postmaster.pid")
     deadline = time.monotonic() + _START_SECONDS
-    ports = _ports(home)
+    ports = _find_ports(home)
     port = next(ports)
     while time.monotonic() < deadline:
         _configure(account, home, {**SERVER_SETTINGS, **settings}, port, sockets)
@@ -263,7 +263,7 @@ def _try_to_start(binaries: Binaries, account: SystemAccount, home: Path, log: P
     return log.read_bytes()[already:].decode(errors="replace")
 
 
-def _fresh_log(account: SystemAccount, home: Path) -> Path:
+def _create_log(account: SystemAccount, home: Path) -> Path:
     log = home / "log"
     if log.exists():
         log.replace(home / "log.previous")
@@ -277,7 +277,7 @@ def _server(
     return Postgres(home / "data", port, sockets, password, binaries, account, adopted)
 
 
-def _socket_directory(account: SystemAccount, home: Path) -> Path:
+def _create_socket_directory(account: SystemAccount, home: Path) -> Path:
     """Returns the folder for the Unix socket. If the state folder's path is too long for a socket, creates a temporary
     folder and a link to it.
     """
@@ -290,7 +290,7 @@ def _socket_directory(account: SystemAccount, home: Path) -> Path:
     return account.create_private_folder(link.resolve())
 
 
-def _ports(home: Path) -> Iterator[int]:
+def _find_ports(home: Path) -> Iterator[int]:
     """Yields the port of the last start, so that the address stays the same, and then free ports."""
     remembered = home / "port"
     if remembered.exists():

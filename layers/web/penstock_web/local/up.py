@@ -27,10 +27,10 @@ from penstock.settings import Settings
 from penstock.settings.unknown import describe_unknown_variables
 from penstock_web.console.documentation import find_archive
 from penstock_web.local_error import LocalError
-from penstock_web.runtime.service_records import log_start, log_stop, stopping_on
+from penstock_web.runtime.service_records import log_signal, log_start, log_stop
 
 from .announced import announce
-from .encryption_key import check_encryption_key, with_encryption_key
+from .encryption_key import add_encryption_key, check_encryption_key
 from .migrating import (
     check_addresses,
     look_at_database,
@@ -80,7 +80,7 @@ def up(
         warn(warning)
     warn_of_open_access(settings, options.host)
     options = dataclasses.replace(options, port=_check_port(options.host, options.port))
-    settings = with_console(settings, options)
+    settings = enable_console(settings, options)
     host = f"[{options.host}]" if ":" in options.host else options.host
     settings = settings.replace(queue_address=f"{host}:{options.port}")
     with _signals_end_the_process(), ExitStack() as stack:
@@ -88,7 +88,7 @@ def up(
         if options.ephemeral or options.state:
             settings = _without_database(settings, options)
         is_own = not settings.database_url
-        settings, displayed_dsn, folder = with_database(settings, options, stack)
+        settings, displayed_dsn, folder = prepare_database(settings, options, stack)
         version = look_at_database(settings, is_own=is_own)
         check_encryption_key(settings, folder)
         address = reachable(options.host, options.port)
@@ -157,7 +157,7 @@ def reachable(host: str, port: int) -> str:
     return f"http://{host}:{port}"
 
 
-def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> tuple[Settings, str, Path | None]:
+def prepare_database(settings: Settings, options: UpOptions, stack: ExitStack) -> tuple[Settings, str, Path | None]:
     """Migrates the configured database, or starts and migrates a database. Returns the settings with the database's
     addresses, the address to show to the user, and the folder of a started database.
     """
@@ -168,8 +168,8 @@ def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> t
     place = stack.enter_context(ephemeral_state()) if options.ephemeral else options.state or default_state_directory()
     say(f"starting PostgreSQL in {place}" + ("" if place.exists() else ", a new database: this takes some seconds"))
     try:
-        server, pooler = _own_database(place, settings, options, stack)
-        settings = with_encryption_key(settings, place)
+        server, pooler = _start_own_database(place, settings, options, stack)
+        settings = add_encryption_key(settings, place)
     except OSError as error:
         raise LocalError(
             f"the data folder {place} cannot be used: {error.filename or place}: {error.strerror or error}. "
@@ -183,7 +183,7 @@ def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> t
     return settings, server.display_dsn(), place
 
 
-def _own_database(
+def _start_own_database(
     place: Path, settings: Settings, options: UpOptions, stack: ExitStack
 ) -> tuple[Postgres, PgBouncer | None]:
     """Starts the server in a folder, migrates its database, and starts the pooler. A watchdog restarts the server and
@@ -196,7 +196,7 @@ def _own_database(
     migrate_or_explain(server.service_dsn(), ROLE, settings)
     if options.pooler:
         say("the database is migrated; starting PgBouncer")
-    pooler = _pooler(state, server, stack) if options.pooler else None
+    pooler = _start_pooler(state, server, stack) if options.pooler else None
     stack.enter_context(watch_servers(state, server, pooler))
     return server, pooler
 
@@ -217,7 +217,7 @@ def allow_loopback_webhooks(settings: Settings, options: UpOptions) -> Settings:
     return settings.replace(webhook_allow_cidrs="127.0.0.0/8,::1/128")
 
 
-def with_console(settings: Settings, options: UpOptions) -> Settings:
+def enable_console(settings: Settings, options: UpOptions) -> Settings:
     """Enables the console without sign-in if only local clients can reach the service."""
     if settings.queue_console or settings.queue_access != "off" or not _is_loopback(options.host):
         return settings
@@ -231,7 +231,7 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _pooler(state: Path, server: Postgres, stack: ExitStack) -> PgBouncer | None:
+def _start_pooler(state: Path, server: Postgres, stack: ExitStack) -> PgBouncer | None:
     try:
         return stack.enter_context(running_pgbouncer(state, server))
     except LocalError as error:
@@ -307,7 +307,7 @@ def _signals_end_the_process() -> Iterator[None]:
 
 
 def _exit(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-    stopping_on(number)
+    log_signal(number)
     sys.exit(0)
 
 

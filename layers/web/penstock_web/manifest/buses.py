@@ -127,40 +127,42 @@ class BusPlanner:
     rest: Rest
     prune: bool
 
-    def changes(self) -> Iterator[Change]:
+    def plan_changes(self) -> Iterator[Change]:
         """Yields the changes, with deletions if `prune` is set. Raises LocalError for a change that AWS's API cannot
         make."""
-        there = self.found.manifest.buses
+        existing = self.found.manifest.buses
         for name, bus in self.wanted.items():
-            old = there.get(name)
-            yield from self._bus(name, bus, old)
+            old = existing.get(name)
+            yield from self._plan_bus(name, bus, old)
             current = old.subscribers if old is not None and isinstance(old.subscribers, dict) else {}
             wanted = bus.subscribers if isinstance(bus.subscribers, dict) else {}
             for subscriber, row in wanted.items():
-                yield from self._subscriber(name, subscriber, row, current.get(subscriber))
+                yield from self._plan_subscriber(name, subscriber, row, current.get(subscriber))
             if self.prune and bus.subscribers is not msgspec.UNSET:
-                yield from (self._end(name, gone) for gone in sorted(current.keys() - wanted.keys()))
-        for name in sorted(there.keys() - self.wanted.keys()) if self.prune else ():
-            subscribers = there[name].subscribers
-            yield from (self._end(name, gone) for gone in sorted(subscribers or ()))
+                yield from (
+                    self._plan_subscriber_deletion(name, gone) for gone in sorted(current.keys() - wanted.keys())
+                )
+        for name in sorted(existing.keys() - self.wanted.keys()) if self.prune else ():
+            subscribers = existing[name].subscribers
+            yield from (self._plan_subscriber_deletion(name, gone) for gone in sorted(subscribers or ()))
             events = self.found.bus_events[name]
             remark = f" (with {events} event{'' if events == 1 else 's'})" if events else ""
             step = (Phase.BUSES_GO, partial(self._delete, "bus", name))
             yield Change("-", f"bus {name}", [step], remark=remark)
 
     # --- buses -------------------------------------------------------------------------------------------------------
-    def _bus(self, name: str, wanted: ManifestBus, there: ManifestBus | None) -> Iterator[Change]:
-        changed = differences(_of_bus(wanted), _of_bus(there) if there else {})
+    def _plan_bus(self, name: str, wanted: ManifestBus, existing: ManifestBus | None) -> Iterator[Change]:
+        changed = differences(_bus_values(wanted), _bus_values(existing) if existing else {})
         what = f"bus {name}"
-        act = self._create_bus if there is None else partial(self._update_bus, changed)
+        act = self._create_bus if existing is None else partial(self._update_bus, changed)
         steps: list[Step] = [(Phase.BUSES, partial(act, name, wanted))]
         if "events" in changed:
             ids = {pattern: id_ for (bus, pattern), id_ in self.found.bus_bindings.items() if bus == name}
-            old = there.events if there is not None else msgspec.UNSET
+            old = existing.events if existing is not None else msgspec.UNSET
             bound = list_binding_steps(self.rest, {"bus": name}, old, wanted.events, ids)
             steps += [(Phase.SUBSCRIBERS, step) for step in bound]
-        if there is None or changed:
-            yield Change("+" if there is None else "~", what, steps, changed)
+        if existing is None or changed:
+            yield Change("+" if existing is None else "~", what, steps, changed)
 
     def _create_bus(self, name: str, wanted: ManifestBus) -> None:
         members: Document = {"Name": name}
@@ -185,17 +187,17 @@ class BusPlanner:
         self._tag(arn, what, changed)
 
     # --- subscribers -------------------------------------------------------------------------------------------------
-    def _subscriber(
-        self, bus: str, name: str, wanted: ManifestSubscriber, there: ManifestSubscriber | None
+    def _plan_subscriber(
+        self, bus: str, name: str, wanted: ManifestSubscriber, existing: ManifestSubscriber | None
     ) -> Iterator[Change]:
         what = f"subscriber {bus}/{name}"
-        values = self._of_subscriber(wanted)
-        if there is None:
+        values = self._subscriber_values(wanted)
+        if existing is None:
             usual = {"type": "UNORDERED", "stopped": False, "filters": {}, "tags": {}}
             step: Step = (Phase.SUBSCRIBERS, partial(self._create_subscriber, bus, name, values))
             yield Change("+", what, [step], differences(values, usual))
             return
-        old = self._of_subscriber(there)
+        old = self._subscriber_values(existing)
         changed = {key: pair for key, pair in differences(values, old).items() if not _covers(pair[1], pair[0])}
         if fixed := sorted(changed.keys() & {"target", "type"}):
             raise LocalError(
@@ -206,7 +208,7 @@ class BusPlanner:
                 "~", what, [(Phase.SUBSCRIBERS, partial(self._update_subscriber, bus, name, changed))], changed
             )
 
-    def _of_subscriber(self, row: ManifestSubscriber) -> Document:
+    def _subscriber_values(self, row: ManifestSubscriber) -> Document:
         filled = self.endpoint.references.filled
         configuration = filled(row.configuration)
         tags = {} if row.tags is msgspec.UNSET else {"tags": row.tags}
@@ -255,7 +257,7 @@ class BusPlanner:
             self.endpoint.call_events("update_subscriber", what, SubscriberArn=arn, **members)
         self._tag(arn, what, changed)
 
-    def _end(self, bus: str, name: str) -> Change:
+    def _plan_subscriber_deletion(self, bus: str, name: str) -> Change:
         step = (Phase.SUBSCRIBERS_GO, partial(self._delete, "subscriber", bus, name))
         return Change("-", f"subscriber {bus}/{name}", [step])
 
@@ -275,7 +277,7 @@ class BusPlanner:
             self.endpoint.call_events("untag_resource", what, ResourceArn=arn, TagKeys=gone)
 
 
-def _of_bus(bus: ManifestBus) -> Document:
+def _bus_values(bus: ManifestBus) -> Document:
     values: Document = {"retention_days": bus.retention_days, "description": bus.description, "tags": bus.tags}
     values["events"] = show_events(bus.events)
     return {name: value for name, value in values.items() if value is not msgspec.UNSET}
@@ -290,13 +292,13 @@ def show_events(events: list[EventBinding] | msgspec.UnsetType) -> object:
 
 
 def list_binding_steps(
-    rest: Rest, target: Document, there: list[EventBinding] | msgspec.UnsetType,
+    rest: Rest, target: Document, existing: list[EventBinding] | msgspec.UnsetType,
     wanted: list[EventBinding] | msgspec.UnsetType, ids: Mapping[str, int],
 ) -> Iterator[Callable[[], object]]:  # fmt: skip
     """Yields the requests that change the bindings of a queue or a bus. `target` names it as the REST API does, and
     `ids` has the ids of its bindings by pattern.
     """
-    old, new = ({row.pattern: row.filter for row in rows or ()} for rows in (there, wanted))
+    old, new = ({row.pattern: row.filter for row in rows or ()} for rows in (existing, wanted))
     for pattern in sorted(old.keys() | new.keys()):
         path = f"/events/{quote(pattern, safe='')}/subscriptions"
         if pattern in old and (pattern not in new or old[pattern] != new[pattern]):

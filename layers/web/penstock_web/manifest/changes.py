@@ -81,9 +81,9 @@ def carry_out(changes: Iterable[Change]) -> None:
         run()
 
 
-def differences(wanted: Mapping[str, object], there: Mapping[str, object]) -> Differences:
+def differences(wanted: Mapping[str, object], existing: Mapping[str, object]) -> Differences:
     """Returns the current and the wanted value of each name whose values differ."""
-    return {key: (there.get(key), value) for key, value in wanted.items() if there.get(key) != value}
+    return {key: (existing.get(key), value) for key, value in wanted.items() if existing.get(key) != value}
 
 
 def text(value: Value) -> str:

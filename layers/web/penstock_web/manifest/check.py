@@ -186,10 +186,10 @@ def check_throughput(manifest: Manifest, found: Manifest, mistake: Mistake) -> l
     """
     checker = Checker(mistake)
     for name, queue in manifest.queues.items():
-        there = found.queues[name].attributes if name in found.queues else {}
+        existing = found.queues[name].attributes if name in found.queues else {}
         values = {
             key: text(value)
-            for key, value in (there | queue.attributes).items()
+            for key, value in (existing | queue.attributes).items()
             if key in ("DeduplicationScope", "FifoThroughputLimit")
         }
         place = ("queues", name, "attributes")

@@ -55,22 +55,22 @@ def read_endpoint(endpoint: ManifestEndpoint, rest: Rest | None, warn: Warn, *, 
     the service cannot list, such as the topics of a service without SNS. Raises LocalError.
     """
 
-    tell = _Reader(warn, strict)
+    read_or_warn = _Reader(warn, strict)
     found = Current()
     no_tags: dict[str, str] = {}
     no_topics: list[str] = []
-    for name in endpoint.queue_names():
+    for name in endpoint.list_queues():
         found.manifest.queues[name] = queue = ManifestQueue()
-        attributes = endpoint.queue_attributes(name)
+        attributes = endpoint.read_queue_attributes(name)
         _read_queue(queue, attributes, endpoint.references)
-        queue.tags = tell(partial(endpoint.queue_tags, name), no_tags)
+        queue.tags = read_or_warn(partial(endpoint.read_queue_tags, name), no_tags)
         found.messages[name] = int(attributes.get("ApproximateNumberOfMessages") or 0)
         if rest:
             _read_extensions(found, name, rest)
-    for arn in tell(endpoint.topic_arns, no_topics):
+    for arn in read_or_warn(endpoint.list_topics, no_topics):
         topic = found.manifest.topics[arn.rpartition(":")[2]] = ManifestTopic()
-        _read_topic(topic, endpoint.topic_attributes(arn))
-        topic.tags = tell(partial(endpoint.topic_tags, arn), no_tags)
+        _read_topic(topic, endpoint.read_topic_attributes(arn))
+        topic.tags = read_or_warn(partial(endpoint.read_topic_tags, arn), no_tags)
         _read_subscriptions(found, arn, topic, endpoint, warn)
     if rest:
         _read_mappings(found, rest, endpoint.references)
@@ -139,11 +139,11 @@ def _read_subscriptions(
 ) -> None:
     rows: list[ManifestSubscription] = []
     name = topic_arn.rpartition(":")[2]
-    for arn, protocol, address in endpoint.subscriptions(topic_arn):
+    for arn, protocol, address in endpoint.list_subscriptions(topic_arn):
         if protocol not in ("sqs", "http", "https"):
             warn(f"left out: the subscription of topic {name} to {protocol} {address}")
             continue
-        attributes = {} if arn in _NOT_MOVED else endpoint.subscription_attributes(arn)
+        attributes = {} if arn in _NOT_MOVED else endpoint.read_subscription_attributes(arn)
         redrive = _json(attributes.get("RedrivePolicy")).get("deadLetterTargetArn")
         row = ManifestSubscription(
             queue=endpoint.references.name(address) if protocol == "sqs" else None,

@@ -116,38 +116,40 @@ class DestinationPlanner:
     rest: Rest
     prune: bool
 
-    def changes(self) -> Iterator[Change]:
+    def plan_changes(self) -> Iterator[Change]:
         """Yields the changes, with deletions if `prune` is set."""
-        there = self.found.manifest
+        existing = self.found.manifest
         for name, row in self.connections.items():
-            yield from self._connection(name, row, there.connections.get(name))
+            yield from self._plan_connection(name, row, existing.connections.get(name))
         for name, each in self.destinations.items():
-            yield from self._destination(name, each, there.api_destinations.get(name))
+            yield from self._plan_destination(name, each, existing.api_destinations.get(name))
         if self.prune:
-            for name in sorted(there.api_destinations.keys() - self.destinations.keys()):
-                yield self._end("api_destination", "/api-destinations", name, Phase.API_DESTINATIONS_GO)
-            for name in sorted(there.connections.keys() - self.connections.keys()):
-                yield self._end("connection", "/connections", name, Phase.CONNECTIONS_GO)
+            for name in sorted(existing.api_destinations.keys() - self.destinations.keys()):
+                yield self._plan_deletion("api_destination", "/api-destinations", name, Phase.API_DESTINATIONS_GO)
+            for name in sorted(existing.connections.keys() - self.connections.keys()):
+                yield self._plan_deletion("connection", "/connections", name, Phase.CONNECTIONS_GO)
 
-    def _connection(self, name: str, wanted: ManifestConnection, there: ManifestConnection | None) -> Iterator[Change]:
-        changed = differences(_of_connection(wanted), {} if there is None else _list_given(there))
+    def _plan_connection(
+        self, name: str, wanted: ManifestConnection, existing: ManifestConnection | None
+    ) -> Iterator[Change]:
+        changed = differences(_connection_values(wanted), {} if existing is None else _list_given(existing))
         if not changed:
             return
         body = {**_list_given(wanted), "auth_parameters": _fill_in(wanted.auth_parameters)}
         path = f"/connections/{quote(name, safe='')}"
-        if there is None:
+        if existing is None:
             run = partial(self.rest.call, "POST", "/connections", {**body, "name": name})
         else:
             run = partial(self.rest.call, "PATCH", path, body)
-        yield Change("~" if there else "+", f"connection {name}", [(Phase.CONNECTIONS, run)], changed)
+        yield Change("~" if existing else "+", f"connection {name}", [(Phase.CONNECTIONS, run)], changed)
 
-    def _destination(
-        self, name: str, wanted: ManifestApiDestination, there: ManifestApiDestination | None
+    def _plan_destination(
+        self, name: str, wanted: ManifestApiDestination, existing: ManifestApiDestination | None
     ) -> Iterator[Change]:
-        changed = differences(_list_given(wanted), {} if there is None else _list_given(there))
+        changed = differences(_list_given(wanted), {} if existing is None else _list_given(existing))
         what = f"api_destination {name}"
         body = {key: value for key, (_, value) in changed.items()}
-        if there is None:
+        if existing is None:
             yield Change("+", what, [(Phase.API_DESTINATIONS, partial(self._create_destination, name, body))], changed)
         elif changed:
             path = f"/api-destinations/{quote(name, safe='')}"
@@ -158,7 +160,7 @@ class DestinationPlanner:
         made = self.rest.call("POST", "/api-destinations", {**body, "name": name})
         self.found.destination_arns[name] = str(made["arn"])
 
-    def _end(self, kind: str, path: str, name: str, phase: Phase) -> Change:
+    def _plan_deletion(self, kind: str, path: str, name: str, phase: Phase) -> Change:
         return Change(
             "-", f"{kind} {name}", [(phase, partial(self.rest.call, "DELETE", f"{path}/{quote(name, safe='')}"))]
         )
@@ -168,7 +170,7 @@ def _list_given(row: ManifestConnection | ManifestApiDestination) -> Document:
     return {name: value for name, value in msgspec.structs.asdict(row).items() if value is not msgspec.UNSET}
 
 
-def _of_connection(row: ManifestConnection) -> Document:
+def _connection_values(row: ManifestConnection) -> Document:
     """Returns the values of a connection without secrets, as the service shows them."""
     parameters = msgspec.convert(_fill_in(row.auth_parameters, is_strict=False), AuthParameters)
     return {**_list_given(row), "auth_parameters": hide_secrets(parameters)}

@@ -40,9 +40,9 @@ class ManifestEndpoint:
         self._session, self._verify = session, verify
         self._sts = session.client("sts", endpoint_url=url, config=_CONFIG, verify=verify)
         self._urls: dict[str, str] = {}
-        self.references = References(self._account(), region)
+        self.references = References(self._find_account(), region)
 
-    def _account(self) -> str:
+    def _find_account(self) -> str:
         """Returns the caller's account. If the endpoint has no STS, returns the account in a queue's ARN, or
         000000000000 if there are no queues.
         """
@@ -51,10 +51,10 @@ class ManifestEndpoint:
         except SSLError as error:
             raise LocalError(explain_tls_of_boto3(self.url, error)) from None
         except _REFUSED:
-            name = next(iter(self.queue_names()), None)
-            return "000000000000" if name is None else self.queue_attributes(name)["QueueArn"].split(":")[4]
+            name = next(iter(self.list_queues()), None)
+            return "000000000000" if name is None else self.read_queue_attributes(name)["QueueArn"].split(":")[4]
 
-    def _said(self, call: Callable[[], T], what: str) -> T:
+    def _call(self, call: Callable[[], T], what: str) -> T:
         try:
             return call()
         except SSLError as error:
@@ -73,36 +73,36 @@ class ManifestEndpoint:
             client = self._session.client("eventbridgev2", endpoint_url=url, config=_CONFIG, verify=self._verify)
         except UnknownServiceError:
             raise LocalError("the installed boto3 cannot write event buses: `pip install 'boto3>=1.44.5'`") from None
-        return dict(self._said(lambda: getattr(client, method)(**members), what))
+        return dict(self._call(lambda: getattr(client, method)(**members), what))
 
     # --- queues ------------------------------------------------------------------------------------------------------
-    def queue_names(self) -> list[str]:
+    def list_queues(self) -> list[str]:
         """Returns the names of all queues."""
         if not self._urls:
             pages = self._sqs.get_paginator("list_queues").paginate(PaginationConfig={"PageSize": 1_000})
-            urls = self._said(
+            urls = self._call(
                 lambda: [url for page in pages for url in page.get("QueueUrls", [])],
                 f"listing the queues of {self.url} failed",
             )
             self._urls = {url.rpartition("/")[2]: url for url in urls}
         return sorted(self._urls)
 
-    def queue_attributes(self, name: str) -> dict[str, str]:
+    def read_queue_attributes(self, name: str) -> dict[str, str]:
         """Returns every attribute that the endpoint reports."""
         url = self._urls[name]
-        response = self._said(
+        response = self._call(
             lambda: self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"]), f"queue {name}"
         )
         return dict(response.get("Attributes", {}))
 
-    def queue_tags(self, name: str) -> dict[str, str]:
+    def read_queue_tags(self, name: str) -> dict[str, str]:
         url = self._urls[name]
-        return dict(self._said(lambda: self._sqs.list_queue_tags(QueueUrl=url), f"queue {name}").get("Tags", {}))
+        return dict(self._call(lambda: self._sqs.list_queue_tags(QueueUrl=url), f"queue {name}").get("Tags", {}))
 
     def create_queue(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
         """Creates a queue. The queue is FIFO if the name ends in `.fifo`."""
         fifo = {"FifoQueue": "true"} if is_fifo_name(name) else {}
-        made = self._said(
+        made = self._call(
             lambda: self._sqs.create_queue(
                 QueueName=name, Attributes={**fifo, **attributes}, **({"tags": dict(tags)} if tags else {})
             ),
@@ -114,79 +114,79 @@ class ManifestEndpoint:
         """Changes attributes. The value "" removes a policy."""
         url = self._urls[name]
         call = self._sqs.set_queue_attributes
-        self._said(lambda: call(QueueUrl=url, Attributes=dict(attributes)), f"queue {name}")
+        self._call(lambda: call(QueueUrl=url, Attributes=dict(attributes)), f"queue {name}")
 
     def tag_queue(self, name: str, tags: Mapping[str, str], gone: list[str]) -> None:
         """Sets tags, and removes the tags in `gone`."""
         url = self._urls[name]
         if tags:
-            self._said(lambda: self._sqs.tag_queue(QueueUrl=url, Tags=dict(tags)), f"queue {name}")
+            self._call(lambda: self._sqs.tag_queue(QueueUrl=url, Tags=dict(tags)), f"queue {name}")
         if gone:
-            self._said(lambda: self._sqs.untag_queue(QueueUrl=url, TagKeys=gone), f"queue {name}")
+            self._call(lambda: self._sqs.untag_queue(QueueUrl=url, TagKeys=gone), f"queue {name}")
 
     def delete_queue(self, name: str) -> None:
         url = self._urls.pop(name)
-        self._said(lambda: self._sqs.delete_queue(QueueUrl=url), f"queue {name}")
+        self._call(lambda: self._sqs.delete_queue(QueueUrl=url), f"queue {name}")
 
     # --- topics ------------------------------------------------------------------------------------------------------
-    def topic_arns(self) -> list[str]:
+    def list_topics(self) -> list[str]:
         """Returns the ARNs of all topics."""
         pages = self._sns.get_paginator("list_topics").paginate()
-        return self._said(
+        return self._call(
             lambda: sorted(topic["TopicArn"] for page in pages for topic in page.get("Topics", [])),
             f"listing the topics of {self.url} failed",
         )
 
-    def topic_attributes(self, arn: str) -> dict[str, str]:
+    def read_topic_attributes(self, arn: str) -> dict[str, str]:
         """Returns every attribute that the endpoint reports."""
-        response = self._said(lambda: self._sns.get_topic_attributes(TopicArn=arn), arn)
+        response = self._call(lambda: self._sns.get_topic_attributes(TopicArn=arn), arn)
         return dict(response.get("Attributes", {}))
 
-    def topic_tags(self, arn: str) -> dict[str, str]:
-        response = self._said(lambda: self._sns.list_tags_for_resource(ResourceArn=arn), arn)
+    def read_topic_tags(self, arn: str) -> dict[str, str]:
+        response = self._call(lambda: self._sns.list_tags_for_resource(ResourceArn=arn), arn)
         return {tag["Key"]: tag["Value"] for tag in response.get("Tags", [])}
 
     def create_topic(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
         """Creates a topic. The topic is FIFO if the name ends in `.fifo`."""
         fifo = {"FifoTopic": "true"} if is_fifo_name(name) else {}
         listed = [{"Key": key, "Value": value} for key, value in tags.items()]
-        self._said(
+        self._call(
             lambda: self._sns.create_topic(Name=name, Attributes={**fifo, **attributes}, Tags=listed), f"topic {name}"
         )
 
     def set_topic(self, arn: str, name: str, value: str) -> None:
         """Changes an attribute."""
         call = self._sns.set_topic_attributes
-        self._said(lambda: call(TopicArn=arn, AttributeName=name, AttributeValue=value), arn)
+        self._call(lambda: call(TopicArn=arn, AttributeName=name, AttributeValue=value), arn)
 
     def tag_topic(self, arn: str, tags: Mapping[str, str], gone: list[str]) -> None:
         """Sets tags, and removes the tags in `gone`."""
         listed = [{"Key": key, "Value": value} for key, value in tags.items()]
         if listed:
-            self._said(lambda: self._sns.tag_resource(ResourceArn=arn, Tags=listed), arn)
+            self._call(lambda: self._sns.tag_resource(ResourceArn=arn, Tags=listed), arn)
         if gone:
-            self._said(lambda: self._sns.untag_resource(ResourceArn=arn, TagKeys=gone), arn)
+            self._call(lambda: self._sns.untag_resource(ResourceArn=arn, TagKeys=gone), arn)
 
     def delete_topic(self, arn: str) -> None:
-        self._said(lambda: self._sns.delete_topic(TopicArn=arn), arn)
+        self._call(lambda: self._sns.delete_topic(TopicArn=arn), arn)
 
-    def subscriptions(self, topic_arn: str) -> Iterator[tuple[str, str, str]]:
+    def list_subscriptions(self, topic_arn: str) -> Iterator[tuple[str, str, str]]:
         """Yields each subscription's ARN, protocol and endpoint. An unconfirmed subscription has "PendingConfirmation"
         instead of an ARN.
         """
         pages = self._sns.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic_arn)
-        found = self._said(lambda: [row for page in pages for row in page.get("Subscriptions", [])], topic_arn)
+        found = self._call(lambda: [row for page in pages for row in page.get("Subscriptions", [])], topic_arn)
         for row in found:
             yield row["SubscriptionArn"], row["Protocol"], row["Endpoint"]
 
-    def subscription_attributes(self, arn: str) -> dict[str, str]:
+    def read_subscription_attributes(self, arn: str) -> dict[str, str]:
         """Returns every attribute that the endpoint reports."""
-        response = self._said(lambda: self._sns.get_subscription_attributes(SubscriptionArn=arn), arn)
+        response = self._call(lambda: self._sns.get_subscription_attributes(SubscriptionArn=arn), arn)
         return dict(response.get("Attributes", {}))
 
     def subscribe(self, topic_arn: str, protocol: str, endpoint: str, attributes: Mapping[str, str]) -> None:
         call = self._sns.subscribe
-        self._said(
+        self._call(
             lambda: call(TopicArn=topic_arn, Protocol=protocol, Endpoint=endpoint, Attributes=dict(attributes)),
             f"the subscription of {endpoint}",
         )
@@ -194,10 +194,10 @@ class ManifestEndpoint:
     def set_subscription(self, arn: str, name: str, value: str) -> None:
         """Changes an attribute."""
         call = self._sns.set_subscription_attributes
-        self._said(lambda: call(SubscriptionArn=arn, AttributeName=name, AttributeValue=value), arn)
+        self._call(lambda: call(SubscriptionArn=arn, AttributeName=name, AttributeValue=value), arn)
 
     def unsubscribe(self, arn: str) -> None:
-        self._said(lambda: self._sns.unsubscribe(SubscriptionArn=arn), arn)
+        self._call(lambda: self._sns.unsubscribe(SubscriptionArn=arn), arn)
 
 
 def _is_about_keys(error: ClientError) -> bool:

@@ -40,32 +40,32 @@ class Planner:
     rest: Rest
     prune: bool = False
 
-    def changes(self) -> Iterator[Change]:
+    def plan_changes(self) -> Iterator[Change]:
         """Yields all changes."""
-        there = self.found.manifest
+        existing = self.found.manifest
         for name, queue in self.wanted.queues.items():
-            yield from self._queue(name, queue, there.queues.get(name))
+            yield from self._plan_queue(name, queue, existing.queues.get(name))
         for name, topic in self.wanted.topics.items():
-            yield from self._topic(name, topic, there.topics.get(name))
+            yield from self._plan_topic(name, topic, existing.topics.get(name))
         for name, schedule in self.wanted.schedules.items():
-            yield from self._schedule(name, schedule, there.schedules.get(name))
+            yield from self._plan_schedule(name, schedule, existing.schedules.get(name))
         for name, queue in self.wanted.queues.items():
-            yield from self._mappings(name, queue, there.queues.get(name))
+            yield from self._plan_mappings(name, queue, existing.queues.get(name))
         destinations, connections = self.wanted.api_destinations, self.wanted.connections
-        yield from DestinationPlanner(connections, destinations, self.found, self.rest, self.prune).changes()
-        yield from BusPlanner(self.wanted.buses, self.found, self.endpoint, self.rest, self.prune).changes()
+        yield from DestinationPlanner(connections, destinations, self.found, self.rest, self.prune).plan_changes()
+        yield from BusPlanner(self.wanted.buses, self.found, self.endpoint, self.rest, self.prune).plan_changes()
         if self.prune:
-            yield from self._deletions()
+            yield from self._plan_deletions()
 
     # --- queues ------------------------------------------------------------------------------------------------------
-    def _queue(self, name: str, wanted: ManifestQueue, there: ManifestQueue | None) -> Iterator[Change]:
-        changed = differences(self._of_queue(wanted), self._of_queue(there) if there else {})
-        if not there:
+    def _plan_queue(self, name: str, wanted: ManifestQueue, existing: ManifestQueue | None) -> Iterator[Change]:
+        changed = differences(self._queue_values(wanted), self._queue_values(existing) if existing else {})
+        if not existing:
             yield Change("+", f"queue {name}", self._queue_steps(name, changed, wanted, new=True), changed)
         elif changed:
             yield Change("~", f"queue {name}", self._queue_steps(name, changed, wanted, new=False), changed)
 
-    def _of_queue(self, queue: ManifestQueue) -> Document:
+    def _queue_values(self, queue: ManifestQueue) -> Document:
         """Returns the values that are given for a queue, by their names."""
         names = self.endpoint.references
         redrive, sources = queue.dead_letters, queue.dead_letters_from
@@ -97,9 +97,9 @@ class Planner:
             gone = sorted(_keys(changed["tags"][0]) - tags.keys())
             steps.append((Phase.QUEUES, partial(endpoint.tag_queue, name, tags, gone)))
         if "events" in changed:
-            there = self.found.manifest.queues.get(name)
+            existing = self.found.manifest.queues.get(name)
             ids = {pattern: id_ for (queue, pattern), id_ in self.found.bindings.items() if queue == name}
-            old = there.events if there is not None else msgspec.UNSET
+            old = existing.events if existing is not None else msgspec.UNSET
             bound = list_binding_steps(rest, {"queue_name": name}, old, wanted.events, ids)
             steps += [(Phase.REFERENCES, step) for step in bound]
         return steps
@@ -130,7 +130,7 @@ class Planner:
         return attributes, references, extensions
 
     # --- topics ------------------------------------------------------------------------------------------------------
-    def _topic(self, name: str, wanted: ManifestTopic, there: ManifestTopic | None) -> Iterator[Change]:
+    def _plan_topic(self, name: str, wanted: ManifestTopic, existing: ManifestTopic | None) -> Iterator[Change]:
         names, endpoint = self.endpoint.references, self.endpoint
         arn = names.topic_arn(name)
 
@@ -142,7 +142,7 @@ class Planner:
                 **_include("tags", topic.tags),
             }
 
-        changed = differences(values(wanted), values(there) if there else {})
+        changed = differences(values(wanted), values(existing) if existing else {})
         attributes = {
             "Policy" if key == "policy" else key: (json.dumps(new) if new else "") if key == "policy" else str(new)
             for key, (_, new) in changed.items()
@@ -150,7 +150,7 @@ class Planner:
         }
         tags = wanted.tags if isinstance(wanted.tags, dict) else {}
         steps: list[Step] = []
-        if there is None:
+        if existing is None:
             given = {key: value for key, value in attributes.items() if value}
             steps.append((Phase.TOPICS, partial(endpoint.create_topic, name, given, tags)))
         else:
@@ -159,40 +159,40 @@ class Planner:
             if "tags" in changed:
                 gone = sorted(_keys(changed["tags"][0]) - tags.keys())
                 steps.append((Phase.TOPICS, partial(endpoint.tag_topic, arn, tags, gone)))
-        if there is None or changed:
-            yield Change("~" if there else "+", f"topic {name}", steps, changed)
-        old = {row.destination: row for row in (there.subscriptions or [] if there else [])}
+        if existing is None or changed:
+            yield Change("~" if existing else "+", f"topic {name}", steps, changed)
+        old = {row.destination: row for row in (existing.subscriptions or [] if existing else [])}
         for row in wanted.subscriptions or ():
-            yield from self._subscription(name, row, old.get(row.destination))
+            yield from self._plan_subscription(name, row, old.get(row.destination))
         if self.prune and wanted.subscriptions is not msgspec.UNSET:
             kept = {row.destination for row in wanted.subscriptions}
-            yield from (self._end(name, destination) for destination in old.keys() - kept)
+            yield from (self._plan_unsubscription(name, destination) for destination in old.keys() - kept)
 
-    def _end(self, topic: str, destination: str) -> Change:
+    def _plan_unsubscription(self, topic: str, destination: str) -> Change:
         arn = self.found.subscription_arns[topic, destination]
         what = f"subscription {topic} to {destination}"
         if not arn.startswith("arn:"):
             return Change("-", what, [], remark=" (not confirmed; the service deletes the subscription later)")
         return Change("-", what, [(Phase.SUBSCRIPTIONS_GO, partial(self.endpoint.unsubscribe, arn))])
 
-    def _subscription(
-        self, topic: str, wanted: ManifestSubscription, there: ManifestSubscription | None
+    def _plan_subscription(
+        self, topic: str, wanted: ManifestSubscription, existing: ManifestSubscription | None
     ) -> Iterator[Change]:
         names, endpoint = self.endpoint.references, self.endpoint
         arn = self.found.subscription_arns.get((topic, wanted.destination), "")
-        if there and not arn.startswith("arn:"):
+        if existing and not arn.startswith("arn:"):
             return  # SNS does not report the attributes of an unconfirmed subscription.
-        changed = differences(_of_subscription(wanted), _of_subscription(there) if there else {})
-        if there is None:
+        changed = differences(_subscription_values(wanted), _subscription_values(existing) if existing else {})
+        if existing is None:
             changed = {key: pair for key, pair in changed.items() if pair[1] not in (None, False, "attributes")}
         elif not changed:
             return
-        attributes = _subscription_attributes(wanted, changed, names, new=there is None)
+        attributes = _subscription_attributes(wanted, changed, names, new=existing is None)
         protocol = "sqs" if wanted.queue else (wanted.url or "").partition(":")[0]
         address = names.queue_arn(wanted.queue) if wanted.queue else wanted.url or ""
         topic_arn = names.topic_arn(topic)
         what = f"subscription {topic} to {wanted.destination}"
-        if there is None:
+        if existing is None:
             run = partial(endpoint.subscribe, topic_arn, protocol, address, attributes)
             yield Change("+", what, [(Phase.SUBSCRIPTIONS, run)], changed)
             return
@@ -203,58 +203,58 @@ class Planner:
         yield Change("~", what, steps, changed)
 
     # --- mappings ----------------------------------------------------------------------------------------------------
-    def _mappings(self, name: str, wanted: ManifestQueue, there: ManifestQueue | None) -> Iterator[Change]:
+    def _plan_mappings(self, name: str, wanted: ManifestQueue, existing: ManifestQueue | None) -> Iterator[Change]:
         if wanted.mappings is msgspec.UNSET:
             return
         function = self.endpoint.references.function
-        old = {row.function: row for row in (there.mappings or [] if there else [])}
+        old = {row.function: row for row in (existing.mappings or [] if existing else [])}
         new = {function(row.function): row for row in wanted.mappings}
         for target, row in new.items():
-            yield from self._mapping(name, target, row, old.get(target))
+            yield from self._plan_mapping(name, target, row, old.get(target))
         if self.prune:
-            yield from (self._end_mapping(name, target) for target in sorted(old.keys() - new.keys()))
+            yield from (self._plan_mapping_deletion(name, target) for target in sorted(old.keys() - new.keys()))
 
-    def _end_mapping(self, name: str, target: str) -> Change:
+    def _plan_mapping_deletion(self, name: str, target: str) -> Change:
         step = partial(self.rest.call, "DELETE", f"/mappings/{self.found.mapping_ids[name, target]}")
         return Change("-", f"mapping {name} to {target}", [(Phase.MAPPINGS_GO, step)])
 
-    def _mapping(
-        self, name: str, target: str, wanted: ManifestMapping, there: ManifestMapping | None
+    def _plan_mapping(
+        self, name: str, target: str, wanted: ManifestMapping, existing: ManifestMapping | None
     ) -> Iterator[Change]:
-        values, what = _of_mapping(wanted), f"mapping {name} to {target}"
-        if there is None:
+        values, what = _mapping_values(wanted), f"mapping {name} to {target}"
+        if existing is None:
             body = {"queue": name, "function": wanted.function, **values}
-            usual = _of_mapping(ManifestMapping(target))
+            usual = _mapping_values(ManifestMapping(target))
             step = (Phase.MAPPINGS, partial(self.rest.call, "POST", "/mappings", body))
             yield Change("+", what, [step], differences(values, usual))
-        elif changed := differences(values, _of_mapping(there)):
+        elif changed := differences(values, _mapping_values(existing)):
             path = f"/mappings/{self.found.mapping_ids[name, target]}"
             body = {key: value for key, (_, value) in changed.items()}
             yield Change("~", what, [(Phase.MAPPINGS, partial(self.rest.call, "PATCH", path, body))], changed)
 
     # --- schedules and removals ------------------------------------------------------------------------------------
-    def _schedule(self, name: str, wanted: Document, there: Document | None) -> Iterator[Change]:
-        changed = differences({**SCHEDULE_DEFAULTS, **wanted}, there or {})
+    def _plan_schedule(self, name: str, wanted: Document, existing: Document | None) -> Iterator[Change]:
+        changed = differences({**SCHEDULE_DEFAULTS, **wanted}, existing or {})
         path, rest = f"/schedules/{quote(name, safe='')}", self.rest
         step = (Phase.SCHEDULES, partial(rest.call, "PUT", path, wanted))
-        if there is None:
+        if existing is None:
             given = {key: (None, value) for key, value in wanted.items()}
             yield Change("+", f"schedule {name}", [step], given)
         elif changed:
             yield Change("~", f"schedule {name}", [step], changed)
 
-    def _deletions(self) -> Iterator[Change]:
-        there, wanted, endpoint, rest = self.found.manifest, self.wanted, self.endpoint, self.rest
+    def _plan_deletions(self) -> Iterator[Change]:
+        existing, wanted, endpoint, rest = self.found.manifest, self.wanted, self.endpoint, self.rest
         step: Step
-        for name in sorted(there.schedules.keys() - wanted.schedules.keys()):
+        for name in sorted(existing.schedules.keys() - wanted.schedules.keys()):
             path = f"/schedules/{quote(name, safe='')}"
             step = (Phase.SCHEDULES_GO, partial(rest.call, "DELETE", path))
             yield Change("-", f"schedule {name}", [step])
-        for name in sorted(there.topics.keys() - wanted.topics.keys()):
+        for name in sorted(existing.topics.keys() - wanted.topics.keys()):
             arn = endpoint.references.topic_arn(name)
             yield Change("-", f"topic {name}", [(Phase.TOPICS_GO, partial(endpoint.delete_topic, arn))])
-        for name in sorted(there.queues.keys() - wanted.queues.keys()):
-            yield from (self._end_mapping(name, row.function) for row in there.queues[name].mappings or ())
+        for name in sorted(existing.queues.keys() - wanted.queues.keys()):
+            yield from (self._plan_mapping_deletion(name, row.function) for row in existing.queues[name].mappings or ())
             number = self.found.messages.get(name, 0)
             remark = f" (with about {number} message{'' if number == 1 else 's'})" if number else ""
             step = (Phase.QUEUES_GO, partial(endpoint.delete_queue, name))
@@ -282,12 +282,12 @@ def _subscription_attributes(
     return attributes
 
 
-def _of_subscription(row: ManifestSubscription) -> Document:
+def _subscription_values(row: ManifestSubscription) -> Document:
     names = ("filter", "filter_on", "raw", "dead_letters", "replay")
     return {name: getattr(row, name) for name in names}
 
 
-def _of_mapping(row: ManifestMapping) -> Document:
+def _mapping_values(row: ManifestMapping) -> Document:
     return {key: value for key, value in msgspec.structs.asdict(row).items() if key != "function"}
 
 

@@ -167,9 +167,9 @@ def _convert_entry(place: _Place, section: str, key: str, value: object, mistake
         try:
             convert(rest)
         except msgspec.ValidationError as error:
-            said, _, where = str(error).partition(" - at `")
+            problem, _, where = str(error).partition(" - at `")
             steps = tuple(step or index for step, index in _STEP.findall(where.rstrip("`")))
-            if unknown := re.search(r"unknown field `(.*?)`", said):
+            if unknown := re.search(r"unknown field `(.*?)`", problem):
                 wrong: Steps = (*steps, unknown[1])
                 path = place.restore((section, key, *wrong))
                 text = f"{unknown[1]!r} is not allowed here"
@@ -179,7 +179,7 @@ def _convert_entry(place: _Place, section: str, key: str, value: object, mistake
                 wrong = steps if section == "schedules" else wrong  # A schedule remains valid without any part.
                 if steps not in removed:  # The removal of an invalid part can cause another mistake.
                     path = place.restore((section, key, *steps))
-                    mistakes.append(place.error(path, said[:1].lower() + said[1:]))
+                    mistakes.append(place.error(path, problem[:1].lower() + problem[1:]))
             if not _remove(rest, wrong):
                 return None
             if wrong[-1].isdigit():

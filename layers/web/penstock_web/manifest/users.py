@@ -30,17 +30,17 @@ class UserStore:
         rows = self._database.call(LIST_USERS, (self._account,))
         return {row.name: ManifestUser([_document(policy) for policy in row.policies]) for row in rows}
 
-    def changes(self, wanted: dict[str, ManifestUser], *, prune: bool) -> Iterator[Change]:
+    def plan_changes(self, wanted: dict[str, ManifestUser], *, prune: bool) -> Iterator[Change]:
         """Yields the changes that lead to the wanted users. Deleting a user also revokes the user's keys."""
-        there = self.read()
+        existing = self.read()
         for name, user in wanted.items():
-            old = there.get(name)
+            old = existing.get(name)
             if old is None or old.policies != user.policies:
                 values = {"policies": (old.policies if old else None, user.policies)}
                 stored = [policy if isinstance(policy, str) else json.dumps(policy) for policy in user.policies]
                 step: Step = (Phase.USERS, partial(self._set, name, stored))
                 yield Change("~" if old else "+", f"user {name}", [step], values)
-        for name in there.keys() - wanted.keys() if prune else ():
+        for name in existing.keys() - wanted.keys() if prune else ():
             step = (Phase.USERS, partial(self._drop, name))
             yield Change("-", f"user {name}", [step], remark=" (with its keys)")
 

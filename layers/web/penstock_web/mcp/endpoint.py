@@ -70,13 +70,13 @@ async def _list_tools(_: ServerRequestContext, _page: types.PaginatedRequestPara
 async def _call_tool(context: ServerRequestContext, call: types.CallToolRequestParams) -> types.CallToolResult:
     assert context.request is not None  # noqa: S101 - the transport is HTTP
     try:
-        text, failed = await _result(call, context.request.scope[RUNNER_KEY]), False
+        text, failed = await _run_tool(call, context.request.scope[RUNNER_KEY]), False
     except AwsError as error:
         text, failed = error.message, True
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=failed)
 
 
-async def _result(call: types.CallToolRequestParams, runner: OperationRunner) -> str:
+async def _run_tool(call: types.CallToolRequestParams, runner: OperationRunner) -> str:
     """Returns a tool's result. Raises InvalidParameterValue, AccessDenied, and the errors of the tool's operation."""
     runner.context.interface = Interface.MCP
     tool = TOOLS.get(call.name)

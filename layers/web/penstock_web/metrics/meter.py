@@ -118,14 +118,14 @@ class Meter:
 
     def count_flush(self, messages: int) -> None:
         """Counts a database call that stored messages."""
-        self._histogram(self._flushes, FLUSH_MESSAGES, messages)
+        self._add_to_histogram(self._flushes, FLUSH_MESSAGES, messages)
 
     # --- workers -----------------------------------------------------------------------------------------------------
     def count_run(self, worker: str, failed: bool, seconds: float) -> None:
         """Counts a finished run of a worker."""
         start = self._start("runs", worker, "failure" if failed else "success")
         self._numbers[start] += 1
-        self._histogram(start + 1, RUN_SECONDS, seconds)
+        self._add_to_histogram(start + 1, RUN_SECONDS, seconds)
         if failed:
             self._set("last_runs", worker, value=1)
         else:
@@ -143,7 +143,7 @@ class Meter:
     def count_delivery_attempt(self, delivered: bool, seconds: float) -> None:
         start = self._start("attempts", "success" if delivered else "failure")
         self._numbers[start] += 1
-        self._histogram(start + 1, ATTEMPT_SECONDS, seconds)
+        self._add_to_histogram(start + 1, ATTEMPT_SECONDS, seconds)
 
     def count_failed_redrives(self, deliveries: int) -> None:
         """Counts exhausted deliveries that could not be stored in the dead-letter queue."""
@@ -155,7 +155,7 @@ class Meter:
 
     def count_fire(self, late_seconds: float) -> None:
         """Counts a fired schedule."""
-        self._histogram(self._start("fires"), LATENESS_SECONDS, max(0.0, late_seconds))
+        self._add_to_histogram(self._start("fires"), LATENESS_SECONDS, max(0.0, late_seconds))
 
     def set_pool_gauges(self, stats: Mapping[str, int], timeouts: int) -> None:
         """Sets the gauges of the connection pool from the statistics of psycopg_pool."""
@@ -177,7 +177,7 @@ class Meter:
         for offset, number in enumerate(value if isinstance(value, tuple) else (value,)):
             self._numbers[start + offset] = number
 
-    def _histogram(self, start: int, bounds: tuple[float, ...], value: float) -> None:
+    def _add_to_histogram(self, start: int, bounds: tuple[float, ...], value: float) -> None:
         self._numbers[start] += value
         self._numbers[start + 1 + bisect_left(bounds, value)] += 1
 

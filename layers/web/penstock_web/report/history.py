@@ -29,17 +29,17 @@ def history(reader: Reader, first: Sequence[str], now: datetime) -> Iterator[str
     """Yields the sections. If the metrics job has never run, yields a paragraph that says so. The queues in `first`
     come before the busiest queues.
     """
-    computed_at = next(reader.lag()).computed_at
+    computed_at = next(reader.read_lag()).computed_at
     yield "<h2>History</h2>"
     if computed_at is None:
         yield "<p>The metrics job has not run yet. <code>penstock metrics run</code> computes history,"
         yield " percentiles and forecasts.</p>"
         return
     yield from notice(computed_at, now)
-    names = list(dict.fromkeys([*first, *reader.busiest()]))[:MAX_QUEUES]
+    names = list(dict.fromkeys([*first, *reader.find_busiest_queues()]))[:MAX_QUEUES]
     yield from _over_time(reader, names)
-    yield from build_heat_section(reader.heat(names))
-    yield from build_groups_section([reader.hot_groups(name) for name in names])
+    yield from build_heat_section(reader.read_heat(names))
+    yield from build_groups_section([reader.find_hot_groups(name) for name in names])
     yield from _all_queues(reader, now)
 
 
@@ -69,7 +69,7 @@ def _over_time(reader: Reader, names: Sequence[str]) -> Iterator[str]:
 
 def _charts(reader: Reader, name: str, span: WindowSpan) -> str:
     try:
-        return _queue(reader.windows(name), span)
+        return _queue(reader.read_windows(name), span)
     except QueueDoesNotExist:
         return ""  # Another client has just deleted the queue.
 
@@ -100,7 +100,7 @@ def _all_queues(reader: Reader, now: datetime) -> Iterator[str]:
     """Yields the table of queues. Reads one page of queues at a time."""
     yield "<section><h3>All queues</h3>"
     empty = True
-    for read in reader.lag():
+    for read in reader.read_lag():
         if read.queues and empty:
             heads = "".join(f'<th scope="col">{column}</th>' for column in _COLUMNS)
             yield '<div class="wide" tabindex="0" role="region" aria-label="All queues"><table class="all"><thead>'

@@ -29,7 +29,7 @@ def page(reader: Reader) -> Iterator[str]:
     if reader.is_past(now):
         yield f'<p class="notice">This report ends at {moment(reader.span.end)} UTC and omits the current state.</p>'
     else:
-        state = reader.state()
+        state = reader.read_state()
         yield from build_now_section(state)
         yield from build_last_hours(state.shown)
         shown = [queue.name for queue in state.shown]

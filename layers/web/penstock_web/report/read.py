@@ -52,21 +52,21 @@ class Reader:
         """Raises QueueDoesNotExist if the requested queue does not exist."""
         if self.queue is not None:
             self._find_arn(self.queue)
-            if not self._lag(None, 1).queues:
+            if not self._read_lag_page(None, 1).queues:
                 raise errors.QueueDoesNotExist
 
-    def state(self) -> ReportState:
+    def read_state(self) -> ReportState:
         """Returns the state of all queues, or of the requested queue."""
         return read_state(self._database, self._settings, self.queue)
 
-    def busiest(self) -> list[str]:
+    def find_busiest_queues(self) -> list[str]:
         """Returns the names of the queues with the most arrivals, or only the requested queue."""
         if self.queue is not None:
             return [self.queue]
         arguments = (*self.account_and_region, *choose_coarse_span(self.span), MAX_QUEUES, self._zone)
         return [row.name for row in self._database.call(READ_BUSIEST_QUEUES, arguments)]
 
-    def windows(self, name: str) -> QueueMetrics:
+    def read_windows(self, name: str) -> QueueMetrics:
         """Returns a queue's metrics in the span `focus`. Raises QueueDoesNotExist if another client has just deleted
         the queue.
         """
@@ -78,7 +78,7 @@ class Reader:
             raise errors.QueueDoesNotExist
         return arn
 
-    def heat(self, names: list[str]) -> HeatMap:
+    def read_heat(self, names: list[str]) -> HeatMap:
         """Returns the lag of queues in at most 72 steps. A step covers whole hours, or whole days if the windows are
         days.
         """
@@ -100,7 +100,7 @@ class Reader:
         cells = {(row.name, to_utc(row.step_at)): Cell(messages=row.count, p95_us=row.p95_us) for row in rows}
         return HeatMap(names, starts, step, cells)
 
-    def hot_groups(self, name: str) -> HotGroups:
+    def find_hot_groups(self, name: str) -> HotGroups:
         """Returns the groups of a queue that have the most arrivals."""
         most = MAX_GROUPS if self.queue is None else MAX_GROUPS_OF_ONE
         arguments = (*self.account_and_region, name, *choose_coarse_span(self.span), most, self._zone)
@@ -109,17 +109,17 @@ class Reader:
         arrivals = max((row.arrivals_of_all or 0 for row in rows), default=0)
         return HotGroups(name, bars, max(arrivals, sum(bar.value for bar in bars)))
 
-    def lag(self) -> Iterator[LagPage]:
+    def read_lag(self) -> Iterator[LagPage]:
         """Yields pages of queues. Yields an empty page if there are no queues."""
         after: str | None = None
         while True:
-            page = self._lag(after, PAGE)
+            page = self._read_lag_page(after, PAGE)
             yield page
             if len(page.queues) < PAGE:
                 return
             after = page.queues[-1].name
 
-    def _lag(self, after: str | None, limit: int) -> LagPage:
+    def _read_lag_page(self, after: str | None, limit: int) -> LagPage:
         return show_lag_page(self._database.call(READ_LAG, (*self.account_and_region, self.queue, after, limit)))
 
 

@@ -45,7 +45,7 @@ def list_chosen_settings(settings: Settings) -> dict[str, Value]:
     }
 
 
-def stopping_on(number: int) -> None:
+def log_signal(number: int) -> None:
     """Logs the signal that stops the process."""
     _log.info("stopping", extra={"reason": signal.Signals(number).name, "pid": os.getpid()})
 

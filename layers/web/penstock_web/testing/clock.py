@@ -42,7 +42,7 @@ class Clock:
         assert self._process.stdin is not None  # noqa: S101 - opened with pipes
         self._process.stdin.write(f"{seconds}\n")
         self._process.stdin.flush()
-        return datetime.fromisoformat(_response(self._process))
+        return datetime.fromisoformat(_read_line(self._process))
 
     def now(self) -> datetime:
         """Returns the service's time."""
@@ -56,10 +56,10 @@ class Clock:
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/", env=build_server_environment()
         ) as process:  # At the end, the block closes the pipes and waits for the process.
-            yield cls(process, _response(process))
+            yield cls(process, _read_line(process))
 
 
-def _response(process: subprocess.Popen[str]) -> str:
+def _read_line(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None  # noqa: S101 - opened with pipes
     line = process.stdout.readline().strip()
     if not line:

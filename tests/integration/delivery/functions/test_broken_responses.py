@@ -205,7 +205,7 @@ async def test_a_name_within_the_network_is_not_told(monkeypatch: pytest.MonkeyP
         raise EndpointRefused("lambda.internal.example has no address")
 
     invoker = Invoker(Settings.read({"QUEUE_LAMBDA_ENDPOINT": "http://lambda.internal.example"}))
-    monkeypatch.setattr(Sender, "_addresses", refuse)
+    monkeypatch.setattr(Sender, "_resolve_addresses", refuse)
     with pytest.raises(FunctionThrottled, match=r"^the target cannot be reached$"):
         await invoker.invoke(FUNCTION, "000000000000", "us-east-1", b"{}", 30.0)
 

@@ -32,14 +32,14 @@ from tests.support.database import Database, TestServer
 def test_no_process_listens(database: Database) -> None:
     with examined(database) as examination:
         assert list(find_silence(examination, 0)) == []
-        examination.direct().rollback()  # A transaction sees the same statistics until it ends.
+        examination.connect_directly().rollback()  # A transaction sees the same statistics until it ends.
         with psycopg.connect(database.dsn):
             (found,) = find_silence(examination, 0)
             assert (found.problem.startswith("no process listens for notifications"), found.is_advice) == (True, True)
-            examination.direct().rollback()
+            examination.connect_directly().rollback()
             assert list(find_silence(examination, 60)) == []
             with psycopg.connect(database.dsn, application_name="penstock 0.1.0"):
-                examination.direct().rollback()
+                examination.connect_directly().rollback()
                 assert list(find_silence(examination, 0)) == []
 
 
@@ -105,7 +105,7 @@ def examined(database: Database, *statements: str) -> Iterator[Examination]:
     examination = Examination(
         Settings.read({"DATABASE_URL": database.dsn}), {}, database.dsn, _open={database.dsn: connect(database.dsn)}
     )
-    connection = examination.direct()
+    connection = examination.connect_directly()
     connection.autocommit = False
     try:
         for statement in statements:
@@ -300,7 +300,7 @@ def test_a_database_that_cannot_be_reached(address: str, problem: str, capsys: p
 def test_transactions_that_hold_back_vacuum(database: Database, statement: str) -> None:
     with examined(database) as examination, psycopg.connect(database.dsn) as other:
         assert list(find_old_snapshots(examination, 3600, 300)) == []
-        examination.direct().rollback()  # A transaction sees the same statistics until it ends.
+        examination.connect_directly().rollback()  # A transaction sees the same statistics until it ends.
         other.execute(statement.encode())
         pid = other.info.backend_pid
         (found,) = (

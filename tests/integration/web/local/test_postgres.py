@@ -16,12 +16,12 @@ import psycopg
 import pytest
 
 from penstock.settings import SettingError, Settings
-from penstock_web.cli.commands.metrics import with_database
+from penstock_web.cli.commands.metrics import require_database
 from penstock_web.local import chosen_database as chosen
 from penstock_web.local import postgres
 from penstock_web.local.binaries import Binaries, Source, find_accessible_binaries, find_binaries
 from penstock_web.local.chosen_database import choose_database, display_database
-from penstock_web.local.encryption_key import with_encryption_key
+from penstock_web.local.encryption_key import add_encryption_key
 from penstock_web.local.guardian import build_command_line
 from penstock_web.local.postgres import Postgres, forget_other_process, running_postgres, service_dsn
 from penstock_web.local.state import ephemeral_state, folder_lock, lock_state
@@ -291,7 +291,7 @@ def test_else_the_service_of_this_machine(empty_state: Path, monkeypatch: pytest
     monkeypatch.setattr(chosen, "default_state_directory", lambda: empty_state)
     for name in ("DATABASE_URL", "DATABASE_DIRECT_URL"):
         monkeypatch.delenv(name, raising=False)
-    assert choose_database(Settings.read({})) == service_dsn(empty_state) == with_database().database_url
+    assert choose_database(Settings.read({})) == service_dsn(empty_state) == require_database().database_url
 
 
 def test_one_that_does_not_answer_is_none(empty_state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,17 +327,17 @@ OPEN = Settings.read({"QUEUE_ACCESS": "off"})
 def test_the_encryption_key_is_made_once_and_used_from_then_on(tmp_path: Path) -> None:
     """The service keeps the key after an operator turns access control off, because encrypted texts must stay
     readable."""
-    assert with_encryption_key(OPEN, tmp_path) == OPEN
-    key = with_encryption_key(CLOSED, tmp_path).queue_encryption_key
+    assert add_encryption_key(OPEN, tmp_path) == OPEN
+    key = add_encryption_key(CLOSED, tmp_path).queue_encryption_key
     assert len(b64decode(key)) == 32
-    assert [with_encryption_key(settings, tmp_path).queue_encryption_key for settings in (CLOSED, OPEN)] == [key, key]
+    assert [add_encryption_key(settings, tmp_path).queue_encryption_key for settings in (CLOSED, OPEN)] == [key, key]
     (file,) = tmp_path.iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_key_that_is_set_stays(tmp_path: Path) -> None:
     settings = CLOSED.replace(queue_encryption_key="mine")
-    assert with_encryption_key(settings, tmp_path) == settings
+    assert add_encryption_key(settings, tmp_path) == settings
     assert list(tmp_path.iterdir()) == []
 
 

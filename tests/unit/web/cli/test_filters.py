@@ -52,7 +52,7 @@ def test_a_search_hints_at_members_if_it_finds_nothing(
 ) -> None:
     """The hint is on standard error, so a program that reads the output meets no such line."""
     found: list[FoundMessage] = []
-    client = SimpleNamespace(decoded=lambda *_, **__: FoundPage(found, None))
+    client = SimpleNamespace(call_as=lambda *_, **__: FoundPage(found, None))
     monkeypatch.setattr(dead_letters, "RestClient", lambda _endpoint: client)
     assert main(["search", "orders", text]) == 0
     output = capsys.readouterr()

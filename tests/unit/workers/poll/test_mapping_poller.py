@@ -175,7 +175,7 @@ async def polled(seconds: float, build: Callable[[], Harness]) -> Harness:
     harness = build()
     await asyncio.sleep(seconds)
     harness.poller.abort()
-    await harness.poller.ended()
+    await harness.poller.wait_until_ended()
     return harness
 
 
@@ -290,7 +290,7 @@ async def test_a_mapping_leaves_places_to_others() -> None:
     await asyncio.sleep(1)
     for harness in (first, *others):
         harness.poller.abort()
-        await harness.poller.ended()
+        await harness.poller.wait_until_ended()
     assert len(first.target.began) == 133
     assert others[0].service.deleted == [1]
 

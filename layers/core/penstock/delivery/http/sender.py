@@ -92,7 +92,7 @@ class Sender:
         connection = None
         try:
             async with asyncio.timeout(seconds):
-                connection = self._kept(endpoint)
+                connection = self._take_kept(endpoint)
                 if connection is not None:
                     try:
                         return await connection.post(request)
@@ -122,13 +122,13 @@ class Sender:
     async def _connect(self, endpoint: Endpoint, account_id: str) -> Connection:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                addresses = await self._addresses(endpoint, account_id)
+                addresses = await self._resolve_addresses(endpoint, account_id)
                 self._guard.check(addresses)
                 return await self._dial(endpoint, addresses[:MAX_ADDRESSES])
         except TimeoutError as error:
             raise TimeoutError(f"no connection within {CONNECT_SECONDS:g} s") from error
 
-    async def _addresses(self, endpoint: Endpoint, account_id: str) -> list[Address]:
+    async def _resolve_addresses(self, endpoint: Endpoint, account_id: str) -> list[Address]:
         if endpoint.address is not None:
             return [endpoint.address]
         addresses = await self._resolve(endpoint.host, account_id)
@@ -171,7 +171,7 @@ class Sender:
         return self._tls
 
     # --- idle connections --------------------------------------------------------------------------------------------
-    def _kept(self, endpoint: Endpoint) -> Connection | None:
+    def _take_kept(self, endpoint: Endpoint) -> Connection | None:
         origin = Origin(endpoint.scheme, endpoint.host, endpoint.port)
         idle = self._idle.get(origin, [])
         while idle:

@@ -56,11 +56,11 @@ class Sending:
             del self._finished[: len(finished)]
         open_batches = list(self._open.values())
         limit = MAX_BATCHES - len(open_batches)
-        room = MAX_BYTES - sum(batch.bytes for batch in open_batches)
+        free_bytes = MAX_BYTES - sum(batch.bytes for batch in open_batches)
         batches = []
-        if claims and limit > 0 and room > 0:
+        if claims and limit > 0 and free_bytes > 0:
             busy = Counter(batch.subscriber.subscriber_id for batch in open_batches)
-            batches = step.claim_batches(self.kinds, busy, limit, room)
+            batches = step.claim_batches(self.kinds, busy, limit, free_bytes)
         for batch in batches:
             self._start(batch)
         return bool(finished or batches)

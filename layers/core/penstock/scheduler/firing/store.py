@@ -73,7 +73,7 @@ class FiringStore:
         (waits,) = self._calls.call(NEXT_SCHEDULE, [])
         return waits
 
-    def next_is_due_in(self) -> float | None:
+    def read_next_pause(self) -> float | None:
         """Returns the number of seconds until another schedule or retry becomes due, or None for never."""
         (later,) = self._calls.call(NEXT_LATER_SCHEDULE, [])
         return None if later.ms is None else later.ms / 1000
@@ -102,7 +102,7 @@ class FiringStore:
         """Fires schedules. Returns the schedules that did not fire because their messages need another signature
         version."""
         firings = [(work.due, at) for work in planned for at in work.plan.times]
-        messages = self._build(self._drafts(firings))
+        messages = self._build(self._read_drafts(firings))
         topics = {due.schedule_id: find_topic(message) for (due, _), message in zip(firings, messages, strict=True)}
         columns = [
             [work.due.schedule_id for work in planned],
@@ -149,7 +149,7 @@ class FiringStore:
         return [retry for retry in retries if retry.retry_id in unsigned]
 
     # --- messages for targets ----------------------------------------------------------------------------------------
-    def _drafts(self, firings: list[tuple[ClaimedScheduleRow, datetime]]) -> list[Draft | None]:
+    def _read_drafts(self, firings: list[tuple[ClaimedScheduleRow, datetime]]) -> list[Draft | None]:
         """Returns the drafts of messages that SQL cannot build, and None for the other targets."""
         if not any(due.target for due, _ in firings):
             return [None] * len(firings)

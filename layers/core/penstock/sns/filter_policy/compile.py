@@ -26,7 +26,7 @@ from penstock.aws.json_text import decode_json
 from penstock.sns.errors import InvalidParameter
 
 from .locations import describe_location, describe_parse_error
-from .operators import Operator, build_operator_error, is_or, read_operator
+from .operators import Operator, build_operator_error, is_or, parse_operator
 from .values import SEPARATOR, build_path, convert_value
 
 NESTED = "Filter policy scope MessageAttributes does not support nested filter policy"
@@ -148,7 +148,7 @@ def build_complexity_error() -> InvalidParameter:
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 def list_parts(
-    members: dict[str, object], path: str, depth: int, *, nested: bool, read: ReadOperator = read_operator
+    members: dict[str, object], path: str, depth: int, *, nested: bool, read: ReadOperator = parse_operator
 ) -> Iterator[PolicyKey | Or]:
     """Reads the rules of a policy's object and its nested objects. `read` parses a value of a key's list. Raises
     InvalidParameter."""
@@ -167,7 +167,7 @@ def list_parts(
             raise build_operator_error(f'"{name[:256]}" must be an object or an array')
 
 
-def compile_key(path: str, depth: int, values: list[object], read: ReadOperator = read_operator) -> PolicyKey:
+def compile_key(path: str, depth: int, values: list[object], read: ReadOperator = parse_operator) -> PolicyKey:
     """Returns the key for one list of values. Raises InvalidParameter."""
     if not values:
         raise build_operator_error("Empty arrays are not allowed")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from penstock.aws.json_text import decode_json
 from penstock.sns.errors import InvalidParameter
 
-from .operators import OPERATOR_NAMES, is_or, read_operator
+from .operators import OPERATOR_NAMES, is_or, parse_operator
 from .values import is_number
 
 MAX_QUOTED_LENGTH = 500  # characters of the policy
@@ -161,7 +161,7 @@ def _find_fault_of_member(name: str, member: Node) -> int | None:
 
 def _is_refused(node: Node) -> bool:
     try:
-        read_operator(node.value)
+        parse_operator(node.value)
     except InvalidParameter:
         return True
     return "suffix" in _get_exclusion(node)

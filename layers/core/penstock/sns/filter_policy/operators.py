@@ -53,13 +53,13 @@ def build_operator_error(reason: str) -> InvalidParameter:
     return InvalidParameter.named(f"FilterPolicy: {reason}")
 
 
-def read_operator(value: object) -> Operator:
+def parse_operator(value: object) -> Operator:
     """Parses one value of a key's list. Raises InvalidParameter."""
     if isinstance(value, dict):
         name, argument = _take_single(value, "Match expression name not found")
-        if name not in _OPERATOR_READERS:
+        if name not in _OPERATOR_PARSERS:
             raise build_operator_error(f"Unrecognized match type {name[:256]}")
-        return _OPERATOR_READERS[name](argument)
+        return _OPERATOR_PARSERS[name](argument)
     if isinstance(value, list):
         raise build_operator_error("Match value must be String, number, true, false, or null")
     return Operator(["in", [convert_value(value) if isinstance(value, str) else round_value(value)]])
@@ -97,17 +97,17 @@ def has_reserved(members: dict[str, object]) -> bool:
 
 
 # --- strings ---------------------------------------------------------------------------------------------------------
-def _compile_exact(argument: object) -> Operator:
+def _parse_exact(argument: object) -> Operator:
     return Operator(["in", [_check_text(argument, "exact")]])
 
 
-def _compile_ignoring_case(argument: object) -> Operator:
+def _parse_ignoring_case(argument: object) -> Operator:
     text = lower_case(_check_text(argument, "equals-ignore-case"))
     return Operator(["ci", [text], len(text)])
 
 
-def _compile_prefix_or_suffix(name: str) -> Callable[[object], Operator]:
-    """Returns the compiler of `prefix` or `suffix`."""
+def _parse_prefix_or_suffix(name: str) -> Callable[[object], Operator]:
+    """Returns the parser of `prefix` or `suffix`."""
 
     def read(argument: object) -> Operator:
         text = escape_literal(_check_text(argument, name))
@@ -116,7 +116,7 @@ def _compile_prefix_or_suffix(name: str) -> Callable[[object], Operator]:
     return read
 
 
-def _compile_wildcard(argument: object) -> Operator:
+def _parse_wildcard(argument: object) -> Operator:
     try:
         pattern, stars = build_like_pattern(_check_text(argument, "wildcard"))
     except WildcardError as error:
@@ -125,7 +125,7 @@ def _compile_wildcard(argument: object) -> Operator:
     return Operator(["like", pattern], points=points, wildcard=stars > 0)
 
 
-def _compile_cidr(argument: object) -> Operator:
+def _parse_cidr(argument: object) -> Operator:
     text = _check_text(argument, "prefix")  # the name in AWS's engine
     host, slash, mask = text.partition("/")
     if not slash or "/" in mask:
@@ -149,8 +149,8 @@ def _is_address(text: str) -> bool:
 
 
 # --- presence --------------------------------------------------------------------------------------------------------
-def _compile_exists(argument: object) -> Operator:
-    """Compiles `exists`. `true` requires a value that is neither null nor empty ("Key matching")."""
+def _parse_exists(argument: object) -> Operator:
+    """Parses `exists`. `true` requires a value that is neither null nor empty ("Key matching")."""
     if argument is True:
         return Operator(["not", [None, ""]])
     if argument is False:
@@ -159,8 +159,8 @@ def _compile_exists(argument: object) -> Operator:
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
-def _compile_numeric(argument: object) -> Operator:
-    """Compiles a list such as `["=", 1]` or `[">", 0, "<=", 5]` to a range. An open end becomes the least or
+def _parse_numeric(argument: object) -> Operator:
+    """Parses a list such as `["=", 1]` or `[">", 0, "<=", 5]` to a range. An open end becomes the least or
     greatest number."""
     if not isinstance(argument, list):
         raise build_operator_error("Value of numeric must be an array.")
@@ -169,9 +169,9 @@ def _compile_numeric(argument: object) -> Operator:
         raise build_operator_error(f"Invalid member in numeric match: {_format_value(first)}")
     if first not in ("=", "<", "<=", ">", ">="):
         raise build_operator_error(f"Unrecognized numeric range operator: {first[:64]}")
-    value, rest = _bound(argument[1:2], "equals" if first == "=" else first), argument[2:]
+    value, rest = _parse_bound(argument[1:2], "equals" if first == "=" else first), argument[2:]
     if first.startswith(">"):
-        return Operator(["range", value, first == ">=", *_read_upper(value, rest)])
+        return Operator(["range", value, first == ">=", *_parse_upper_bound(value, rest)])
     if rest:
         raise build_operator_error("Too many elements in numeric expression")
     if first == "=":
@@ -179,7 +179,7 @@ def _compile_numeric(argument: object) -> Operator:
     return Operator(["range", SMALLEST, True, value, first == "<="])
 
 
-def _read_upper(low: float, rest: list[object]) -> tuple[float, bool]:
+def _parse_upper_bound(low: float, rest: list[object]) -> tuple[float, bool]:
     """Returns the upper end of a range, or the greatest number, and whether the end is in the range."""
     if not rest:
         return GREATEST, True
@@ -187,7 +187,7 @@ def _read_upper(low: float, rest: list[object]) -> tuple[float, bool]:
         raise build_operator_error(f"Bad value in numeric range: {_format_value(rest[0])}")
     if rest[0] not in ("<", "<="):
         raise build_operator_error(f"Bad numeric range operator: {rest[0][:64]}")
-    high = _bound(rest[1:2], rest[0])
+    high = _parse_bound(rest[1:2], rest[0])
     if len(rest) > 2:
         raise build_operator_error("Too many terms in numeric range expression")
     if low >= high:
@@ -195,7 +195,7 @@ def _read_upper(low: float, rest: list[object]) -> tuple[float, bool]:
     return high, rest[0] == "<="
 
 
-def _bound(given: list[object], called: str) -> float:
+def _parse_bound(given: list[object], called: str) -> float:
     if not given or not is_number(given[0]):
         raise build_operator_error(f"Value of {called} must be numeric")
     if not is_in_range(given[0]):
@@ -212,10 +212,10 @@ def _format_value(value: object) -> str:
 
 
 # --- anything-but ----------------------------------------------------------------------------------------------------
-def _compile_anything_but(argument: object) -> Operator:
-    """Compiles a test for values that do not equal any value of the list. The list has either numbers or strings."""
+def _parse_anything_but(argument: object) -> Operator:
+    """Parses a test for values that do not equal any value of the list. The list has either numbers or strings."""
     if isinstance(argument, dict):
-        return _compile_anything_but_like(*_take_single(argument, "Anything-But expression name not found"))
+        return _parse_anything_but_patterns(*_take_single(argument, "Anything-But expression name not found"))
     values = argument if isinstance(argument, list) else [argument]
     if not all(isinstance(value, str) or is_number(value) for value in values):
         raise build_operator_error(
@@ -232,7 +232,7 @@ def _compile_anything_but(argument: object) -> Operator:
     )
 
 
-def _compile_anything_but_like(name: str, argument: object) -> Operator:
+def _parse_anything_but_patterns(name: str, argument: object) -> Operator:
     if name not in ("equals-ignore-case", "prefix", "suffix", "wildcard"):
         raise build_operator_error(f"Unsupported anything-but pattern: {name[:256]}")
     given = argument if isinstance(argument, list) else [argument]
@@ -244,7 +244,7 @@ def _compile_anything_but_like(name: str, argument: object) -> Operator:
         return Operator(["not-ci", texts, max(map(len, texts))], points=1)
     if name != "wildcard" and "" in values:
         raise build_operator_error("Null prefix/suffix not allowed")
-    read = [_OPERATOR_READERS[name](value) for value in values]
+    read = [_OPERATOR_PARSERS[name](value) for value in values]
     patterns = [operand.test[1] for operand in read if operand.test]
     return Operator(["unlike", patterns], points=1, wildcard=any(operand.wildcard for operand in read))
 
@@ -253,15 +253,15 @@ _NOT_STRINGS = {
     "equals-ignore-case": ("Inside anything-but/equals-ignore-case list, number|start|null|boolean is not supported."),
     "wildcard": "wildcard match pattern must be a string",
 }
-_OPERATOR_READERS: dict[str, Callable[[object], Operator]] = {
-    "exactly": _compile_exact,
-    "equals-ignore-case": _compile_ignoring_case,
-    "prefix": _compile_prefix_or_suffix("prefix"),
-    "suffix": _compile_prefix_or_suffix("suffix"),
-    "wildcard": _compile_wildcard,
-    "cidr": _compile_cidr,
-    "exists": _compile_exists,
-    "numeric": _compile_numeric,
-    "anything-but": _compile_anything_but,
+_OPERATOR_PARSERS: dict[str, Callable[[object], Operator]] = {
+    "exactly": _parse_exact,
+    "equals-ignore-case": _parse_ignoring_case,
+    "prefix": _parse_prefix_or_suffix("prefix"),
+    "suffix": _parse_prefix_or_suffix("suffix"),
+    "wildcard": _parse_wildcard,
+    "cidr": _parse_cidr,
+    "exists": _parse_exists,
+    "numeric": _parse_numeric,
+    "anything-but": _parse_anything_but,
 }
-OPERATOR_NAMES = frozenset(_OPERATOR_READERS)
+OPERATOR_NAMES = frozenset(_OPERATOR_PARSERS)

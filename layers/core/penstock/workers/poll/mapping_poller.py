@@ -87,7 +87,7 @@ class MappingPoller:
         """Stops receiving. Current invocations continue."""
         self._loop_task.cancel()
 
-    async def ended(self) -> None:
+    async def wait_until_ended(self) -> None:
         """Waits until the last invocation has ended."""
         await asyncio.gather(self._loop_task, *self._under_way, return_exceptions=True)
 
@@ -115,15 +115,15 @@ class MappingPoller:
             records: list[Record] = []
             try:
                 await asyncio.sleep(self._back_off.seconds)
-                async with self._slot():
+                async with self._take_slot():
                     pass  # without a free slot, received messages would only wait and be invisible
-                records = await self._next_batch()
+                records = await self._receive_batch()
             except Exception as error:  # noqa: BLE001 - the next batch may come
                 is_stopped = await self._note_error(error)
             if records:
                 task = asyncio.get_running_loop().create_task(self._invoke(records))
                 self._under_way.add(task)
-                task.add_done_callback(self._ended)
+                task.add_done_callback(self._end_invocation)
             else:
                 self._concurrency.release()
 
@@ -142,13 +142,13 @@ class MappingPoller:
             _log.error("polling failed", exc_info=error, extra=extra)
         return False
 
-    def _ended(self, task: "asyncio.Task[None]") -> None:
+    def _end_invocation(self, task: "asyncio.Task[None]") -> None:
         self._under_way.discard(task)
         self._concurrency.release()
         if not task.cancelled() and task.exception() is not None:
             _log.error("invocation failed", exc_info=task.exception())
 
-    async def _next_batch(self) -> list[Record]:
+    async def _receive_batch(self) -> list[Record]:
         """Waits for messages, and collects more messages until the window ends. Deletes messages that do not match the
         filter.
 
@@ -203,7 +203,7 @@ class MappingPoller:
         failed_groups: set[str] = set()
         for part in event.split_events(records):
             rest = [r for r in part if not failed_groups or response.read_group(r.row) not in failed_groups]
-            async with self._slot():
+            async with self._take_slot():
                 done = await self._call(rest, hold) if rest else []
             if self.mapping.queue.is_fifo:
                 kept = {row.message_id for row in done}
@@ -212,7 +212,7 @@ class MappingPoller:
                 hold.release(done)
             await self._delete(done)
 
-    def _slot(self) -> AbstractAsyncContextManager[None]:
+    def _take_slot(self) -> AbstractAsyncContextManager[None]:
         return self._slots.take(self.mapping.account_id, self.mapping.mapping_id)
 
     async def _call(self, records: Sequence[Record], hold: Hold | None) -> list[ReceivedRow]:
@@ -223,7 +223,7 @@ class MappingPoller:
             await self._miss()
             return []
         began, oldest_seconds = perf_counter(), (now_ms - min(row.sent_at_ms for row in rows)) / 1000
-        done = await self._response(rows, event.build_event(records), min(seconds, MAX_HOLD_SECONDS))
+        done = await self._invoke_target(rows, event.build_event(records), min(seconds, MAX_HOLD_SECONDS))
         self.invocations += 1
         self.failed_invocations += not done
         self._counts.count_invocation(
@@ -235,7 +235,7 @@ class MappingPoller:
         """Returns the number of seconds until the first message becomes visible again."""
         return (min(row.visible_at_ms for row in rows) - self._now_ms()) / 1000
 
-    async def _response(self, rows: Sequence[ReceivedRow], payload: bytes, seconds: float) -> list[ReceivedRow]:
+    async def _invoke_target(self, rows: Sequence[ReceivedRow], payload: bytes, seconds: float) -> list[ReceivedRow]:
         """Returns the messages that the target reports as handled. Stores the result if it has changed."""
         mapping = self.mapping
         try:

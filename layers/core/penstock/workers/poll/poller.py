@@ -74,7 +74,7 @@ class Poller:
         self._slots = InvocationSlots(count_most_invocations(memory_mb))
         self._pollers: dict[UUID, MappingPoller] = {}
         self._ending: set[asyncio.Task[None]] = set()
-        self._ended: set[MappingPoller] = set()  # the numbers of their invocations are not all stored yet
+        self._end_invocation: set[MappingPoller] = set()  # the numbers of their invocations are not all stored yet
         self._declined: dict[UUID, int] = {}  # the revisions of mappings that other processes invoke
         self._awake = asyncio.Event()
         self._is_closing = False
@@ -114,7 +114,7 @@ class Poller:
                 await self._service.call(CLAIM_MAPPINGS, [self._id, 0, [], []])
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await asyncio.gather(*(poller.ended() for poller in self._pollers.values()), *self._ending)
+                await asyncio.gather(*(poller.wait_until_ended() for poller in self._pollers.values()), *self._ending)
         for poller in self._pollers.values():
             poller.abort()
         with suppress(AwsError):
@@ -175,7 +175,7 @@ class Poller:
         """Stores the numbers of invocations. If the database call fails, the next call stores the numbers."""
         counted = [
             (poller, poller.invocations, poller.failed_invocations)
-            for poller in (*self._pollers.values(), *self._ended)
+            for poller in (*self._pollers.values(), *self._end_invocation)
             if poller.invocations
         ]
         if counted:
@@ -188,12 +188,14 @@ class Poller:
         for poller, invocations, failed in counted:
             poller.invocations -= invocations
             poller.failed_invocations -= failed
-        self._ended -= {poller for poller in self._ended if poller.has_ended and not poller.invocations}
+        self._end_invocation -= {
+            poller for poller in self._end_invocation if poller.has_ended and not poller.invocations
+        }
 
     def _end(self, poller: MappingPoller) -> None:
         poller.stop()
-        self._ended.add(poller)
-        task = asyncio.get_running_loop().create_task(poller.ended())
+        self._end_invocation.add(poller)
+        task = asyncio.get_running_loop().create_task(poller.wait_until_ended())
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 

@@ -127,7 +127,7 @@ def unmute(
 def send_test(endpoint: Endpoint = None, json: Json = False) -> None:
     """Sends a test and waits up to 20 s. Raises LocalError if an address does not accept the test."""
     client = RestClient(endpoint)
-    for sent in client.members("/alerts/test", method="POST"):
+    for sent in client.call_list("/alerts/test", method="POST"):
         where = str(sent["endpoint"])
         _report(wait_for_attempt(client, None, str(sent["message_id"]), where), where, json)
 

@@ -33,7 +33,7 @@ MAX_RATE = 1_000_000
 @connections.command("list", help="list connections, without their secrets")
 def list_connections(endpoint: Endpoint = None, json: Json = False) -> None:
     """Lists connections by name."""
-    print_table(RestClient(endpoint).pages("/connections", "connections"), json, CONNECTION_COLUMNS)
+    print_table(RestClient(endpoint).read_pages("/connections", "connections"), json, CONNECTION_COLUMNS)
 
 
 @connections.command("show", help="show a connection, without its secrets")
@@ -73,7 +73,7 @@ def delete_connection(name: Connection, yes: Yes = False, endpoint: Endpoint = N
 @destinations.command("list", help="list API destinations")
 def list_destinations(endpoint: Endpoint = None, json: Json = False) -> None:
     """Lists API destinations by name."""
-    print_table(RestClient(endpoint).pages("/api-destinations", "api_destinations"), json, COLUMNS)
+    print_table(RestClient(endpoint).read_pages("/api-destinations", "api_destinations"), json, COLUMNS)
 
 
 @destinations.command("show", help="show an API destination")
@@ -118,7 +118,7 @@ def _put(
     """Changes the given members, or creates the resource if it does not exist."""
     client = RestClient(endpoint)
     body = {member: value for member, value in given.items() if value is not None}
-    listed = client.pages(f"/{kind}", kind.replace("-", "_"))
+    listed = client.read_pages(f"/{kind}", kind.replace("-", "_"))
     if any(each["name"] == name for each in listed):
         shown = client.call("PATCH", _path(kind, name), body)
         say(shown, json, f"{name}: changed")

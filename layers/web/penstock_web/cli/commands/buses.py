@@ -44,7 +44,7 @@ EVENT_COLUMNS = ("published_at", "id", "group_id", "source", "detail_type", "dat
 @buses.command("list", help="list the event buses with their stored events and rates")
 def list_buses(endpoint: Endpoint = None, json: Json = False) -> None:
     """Lists buses by name."""
-    print_table(RestClient(endpoint).pages("/buses", "buses"), json, COLUMNS)
+    print_table(RestClient(endpoint).read_pages("/buses", "buses"), json, COLUMNS)
 
 
 @buses.command("show", help="show an event bus")
@@ -117,7 +117,7 @@ def events(  # noqa: PLR0913, PLR0917 - each is an option
         "from": from_, "to": to, "group": group, "source": source, "detail_type": detail_type, "pattern": pattern,
         "order": order, "limit": min(limit, 100),
     }  # fmt: skip
-    for event in RestClient(endpoint).pages(_path(bus, "/events"), "events", **wanted):
+    for event in RestClient(endpoint).read_pages(_path(bus, "/events"), "events", **wanted):
         found.append(event)
         if len(found) == limit:
             break
@@ -155,7 +155,7 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option
     given = {"source": source, "detail_type": detail_type, "group_id": group, "deduplication_id": dedup}
     body: Document = {name: value for name, value in given.items() if value is not None}
     body["data" if source is None else "detail"] = json_or_text(data)
-    response = RestClient(endpoint).members(_path(bus, "/events"), "events", "POST", body=body)
+    response = RestClient(endpoint).call_list(_path(bus, "/events"), "events", "POST", body=body)
     (published,) = response
     say(published, json, f"published {published['id']} on {bus}")
 
@@ -163,7 +163,7 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option
 @subscribers.command("list", help="list the subscribers of a bus with their lag")
 def list_subscribers(bus: Bus, endpoint: Endpoint = None, json: Json = False) -> None:
     """Lists subscribers, also those of other accounts."""
-    print_table(RestClient(endpoint).pages(_path(bus, "/subscribers"), "subscribers"), json, SUBSCRIBER_COLUMNS)
+    print_table(RestClient(endpoint).read_pages(_path(bus, "/subscribers"), "subscribers"), json, SUBSCRIBER_COLUMNS)
 
 
 @subscribers.command("show", help="show a subscriber: position, lag, outcomes, the last failure")
@@ -228,8 +228,8 @@ def delete_subscriber(
 @subscribers.command("pause", help="stop a subscriber; its events wait on the bus")
 def pause(bus: Bus, subscriber: Subscriber, endpoint: Endpoint = None, json: Json = False) -> None:
     """Stops a subscriber."""
-    said = RestClient(endpoint).call("POST", _path_of(bus, subscriber, "/pause"))
-    say(said, json, f"paused {subscriber}")
+    response = RestClient(endpoint).call("POST", _path_of(bus, subscriber, "/pause"))
+    say(response, json, f"paused {subscriber}")
 
 
 @subscribers.command("resume", help="let a stopped subscriber run again")
@@ -242,8 +242,8 @@ def resume(
 ) -> None:
     """Lets a subscriber run again, from the events that it has missed."""
     body = {"position": "latest" if skip else "last_processed"}
-    said = RestClient(endpoint).call("POST", _path_of(bus, subscriber, "/resume"), body)
-    say(said, json, f"resumed {subscriber}")
+    response = RestClient(endpoint).call("POST", _path_of(bus, subscriber, "/resume"), body)
+    say(response, json, f"resumed {subscriber}")
 
 
 @app.command("replay", help="deliver the events of a bus to a subscriber again, from a time on")
@@ -255,12 +255,12 @@ def replay(
     json: Json = False,
 ) -> None:
     """Moves the position of a subscriber. A later time than its position skips events."""
-    said = RestClient(endpoint).call("POST", _path_of(bus, subscriber, "/replay"), {"from": from_})
+    response = RestClient(endpoint).call("POST", _path_of(bus, subscriber, "/replay"), {"from": from_})
     if json:
-        print_json(said)
+        print_json(response)
     else:
-        lag = f", {said['lag_events']} events to deliver" if said else ""
-        say(said, False, f"{subscriber} continues at {said.get('moved_to', from_)}{lag}")
+        lag = f", {response['lag_events']} events to deliver" if response else ""
+        say(response, False, f"{subscriber} continues at {response.get('moved_to', from_)}{lag}")
 
 
 @app.command("webhook-secret", help="show the URL and the credential of a webhook event source")

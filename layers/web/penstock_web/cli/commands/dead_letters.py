@@ -270,7 +270,7 @@ def describe_edit(done: Document, is_preview: bool) -> str:
 @moves.command("list", help="list the last ten moves of a queue")
 def list_moves(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """Lists moves from the newest to the oldest."""
-    rows = RestClient(endpoint).members(build_queue_path(name, "/moves"), "moves")
+    rows = RestClient(endpoint).call_list(build_queue_path(name, "/moves"), "moves")
     print_table(rows, json, ("id", "state", "moved", "of", "skipped", "to", "started_at", "problem"))
 
 

@@ -31,7 +31,7 @@ def list_(
     json: Json = False,
 ) -> None:
     """Lists deliveries by id."""
-    print_table(_all(RestClient(endpoint), state), json, _COLUMNS)
+    print_table(_read_all(RestClient(endpoint), state), json, _COLUMNS)
 
 
 @app.command(
@@ -46,9 +46,9 @@ def retry(
     say(RestClient(endpoint).call("POST", f"/deliveries/{id_}/retry"), json, f"the service retries delivery {id_} now")
 
 
-def _all(client: RestClient, state: str) -> Iterator[Document]:
+def _read_all(client: RestClient, state: str) -> Iterator[Document]:
     after = None
-    while page := client.members("/deliveries", state=state, limit=_A_PAGE, after=after):
+    while page := client.call_list("/deliveries", state=state, limit=_A_PAGE, after=after):
         yield from page
         if len(page) < _A_PAGE:
             return

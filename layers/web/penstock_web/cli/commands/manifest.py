@@ -92,7 +92,7 @@ def export(output: Output = None, endpoint: Endpoint = None, region: Region = No
     service = Service(client.endpoint, client.region)
     found = read_endpoint(service, client, _warn).manifest
     with ExitStack() as stack:
-        if users := _users(stack, service):
+        if users := _open_users(stack, service):
             found.users = users.read()
     _write(portable(found, service), output)
 
@@ -163,15 +163,15 @@ def plan_changes(
     manifest, found = source.manifest, read_endpoint(service, client, lambda _: None)
     missing = source.list_outside_queues() - found.manifest.queues.keys()
     source.refuse([*source.find_missing(missing), *source.find_conflicts(found.manifest)])
-    changes = list(Planner(manifest, found, service, client, prune).changes())
+    changes = list(Planner(manifest, found, service, client, prune).plan_changes())
     if not manifest.users:
         return changes
-    users = _users(stack, service, settings)
+    users = _open_users(stack, service, settings)
     if users is None:
         raise LocalError(
             "the file has users. Set DATABASE_URL, because the command writes users directly to the database"
         )
-    return changes + list(users.changes(manifest.users, prune=prune))
+    return changes + list(users.plan_changes(manifest.users, prune=prune))
 
 
 def find_usual_region() -> str:
@@ -179,7 +179,7 @@ def find_usual_region() -> str:
     return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
 
 
-def _users(stack: ExitStack, service: Service, settings: Settings | None = None) -> UserStore | None:
+def _open_users(stack: ExitStack, service: Service, settings: Settings | None = None) -> UserStore | None:
     """Returns the user store of the configured database, or of the database that `penstock up` runs on this machine."""
     from penstock_web.cli.database import service_database
     from penstock_web.local.announced import list_running_services

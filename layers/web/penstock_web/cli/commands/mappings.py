@@ -48,7 +48,7 @@ def list_(
     json: Json = False,
 ) -> None:
     """Lists mappings by id."""
-    found = RestClient(endpoint).pages("/mappings", "mappings", queue=queue, function=function)
+    found = RestClient(endpoint).read_pages("/mappings", "mappings", queue=queue, function=function)
     print_table(found, json, COLUMNS)
 
 
@@ -84,9 +84,9 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     }
     if disabled:
         options["enabled"] = False
-    there = client.call("GET", "/mappings", queue=queue, function=function)["mappings"]
-    if isinstance(there, list) and there:
-        made = client.call("PATCH", _path(there[0]["id"]), options) or there[0]
+    existing = client.call("GET", "/mappings", queue=queue, function=function)["mappings"]
+    if isinstance(existing, list) and existing:
+        made = client.call("PATCH", _path(existing[0]["id"]), options) or existing[0]
     else:
         made = client.call("POST", "/mappings", {"queue": queue, "function": function, **options})
     say(made, json, f"{made['id']}: {made['queue']} invokes {made['function']} ({made['state']})")

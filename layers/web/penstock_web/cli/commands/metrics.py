@@ -25,7 +25,7 @@ def runs_here() -> bool:
     return bool(os.environ.get("PENSTOCK_ENDPOINT")) or bool(list_running_services())
 
 
-def with_database() -> Settings:
+def require_database() -> Settings:
     """Returns the settings. If DATABASE_URL is not set, adds the address of the local service's database. Raises
     SettingError.
     """
@@ -73,7 +73,7 @@ def report(
     from penstock_web.report.page import page, write_atomically
     from penstock_web.report.read import Reader, choose_focus, span_of_report
 
-    settings = with_database()
+    settings = require_database()
     with service_database(settings) as database:
         try:
             span = span_of_report(start, end)
@@ -117,7 +117,7 @@ def lag(
     if endpoint is not None or (not os.environ.get("DATABASE_URL") and runs_here()):
         queues = ask_service(endpoint, target)
     else:
-        settings = with_database()
+        settings = require_database()
         with service_database(settings) as database:
             queues = read_all(database, settings, target)
     (print_json if as_json else print_table)(queues[:limit], len(queues))

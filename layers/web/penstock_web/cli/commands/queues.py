@@ -61,7 +61,7 @@ _ID_FORM: Final = (
 def queues(endpoint: Endpoint = None, json: Json = False) -> None:
     """Lists all queues of the account by name."""
     client = RestClient(endpoint)
-    rows = (client.call("GET", build_queue_path(name)) for name in client.queue_names())
+    rows = (client.call("GET", build_queue_path(name)) for name in client.list_queue_names())
     if not json:
         rows = (row | {"paused": "paused" if _is_paused(row) else ""} for row in rows)
     print_table(rows, json, ("name", "visible", "in_flight", "delayed", "oldest_msg_age_sec", "paused"))
@@ -118,7 +118,7 @@ def create(
     except RefusedError as error:
         if error.code != "queue_exists":
             raise
-        say(_same_queue(client, name, attributes), json, f"the queue {name} exists")
+        say(_read_same_queue(client, name, attributes), json, f"the queue {name} exists")
         return
     say(made, json, f"created {name}")
 
@@ -191,7 +191,7 @@ def receive(
 ) -> None:
     """Receives and prints messages. Deletes the printed messages if --delete is set."""
     client, path = RestClient(endpoint), build_queue_path(name, "/messages")
-    found = client.messages(path, max=max_, wait=wait, vt=hide)
+    found = client.read_messages(path, max=max_, wait=wait, vt=hide)
     print_messages(found, json)
     if delete and found:
         sys.stdout.flush()
@@ -230,7 +230,7 @@ def peek(  # noqa: PLR0913, PLR0917 - each is an option
         conditions = {"states": states, **conditions}
         found += [message for page in find_messages(client, name, conditions, limit) for message in page]
     else:
-        found += [message for state in states for message in client.messages(path, state=state, limit=limit)]
+        found += [message for state in states for message in client.read_messages(path, state=state, limit=limit)]
     found.sort(key=lambda message: (message.entered_at or "", message.id))
     print_messages(found[:limit], prints_json(json, output))
     if state == "delayed":
@@ -287,11 +287,11 @@ def tail(
     import time
 
     client, path = RestClient(endpoint), build_queue_path(name, "/messages/peek")
-    seen = {message.id for message in _waiting(client, path)}
+    seen = {message.id for message in _read_waiting_messages(client, path)}
     left = count
     try:
         while True:
-            waiting = {message.id: message for message in _waiting(client, path)}
+            waiting = {message.id: message for message in _read_waiting_messages(client, path)}
             new = [message for id_, message in waiting.items() if id_ not in seen][:left]
             print_messages(new, json)
             sys.stdout.flush()
@@ -354,7 +354,7 @@ def resume(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
 @app.command("receivers", help="show the programs that received from a queue in the last day")
 def receivers(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """Prints a queue's receivers, from the latest to the earliest receive."""
-    rows = RestClient(endpoint).members(build_queue_path(name, "/receivers"))
+    rows = RestClient(endpoint).call_list(build_queue_path(name, "/receivers"))
     if not json:
         rows = [row | {"user_agent": shorten(str(row["user_agent"]), _AGENT_SIGNS)} for row in rows]
     print_table(rows, json, ("caller", "user_agent", "address", "last_received_at", "messages"))
@@ -385,7 +385,7 @@ def _delete_messages(client: RestClient, name: str, wanted: dict[str, object], j
     say(response, json, f"deleted {count_noun(number, 'message')} of {name}")
 
 
-def _same_queue(client: RestClient, name: str, wanted: Attributes) -> Document:
+def _read_same_queue(client: RestClient, name: str, wanted: Attributes) -> Document:
     """Returns the existing queue. Like SQS's CreateQueue, raises LocalError if the queue has other attributes."""
     from penstock.management.queues import convert_attributes
     from penstock.sqs.attributes import check_queue_attributes
@@ -421,9 +421,9 @@ def _chunks(texts: Iterator[str]) -> Iterator[Sequence[str]]:
         yield together
 
 
-def _waiting(client: RestClient, path: str) -> Iterator[StoredMessage]:
+def _read_waiting_messages(client: RestClient, path: str) -> Iterator[StoredMessage]:
     """Yields the visible messages of all pages."""
     after = None
-    while page := client.messages(path, state="visible", limit=_ONE_LOOK, after=after):
+    while page := client.read_messages(path, state="visible", limit=_ONE_LOOK, after=after):
         yield from page
         after = page[-1].id

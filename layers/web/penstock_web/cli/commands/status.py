@@ -27,7 +27,7 @@ def status(endpoint: Endpoint = None, json: Json = False) -> int:
     queues or endpoints have problems.
     """
     client = RestClient(endpoint)
-    life, ready = client.health("/livez"), client.health("/readyz")
+    life, ready = client.read_health("/livez"), client.read_health("/readyz")
     is_ok, refusal = ready.get("status") == "ok", ready.get("writes")
     works = is_ok or bool(refusal)
     shown: Document = {

@@ -25,7 +25,7 @@ Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="name of the topic")
 @topics.command("list", help="list the topics")
 def list_topics(endpoint: Endpoint = None, json: Json = False) -> None:
     """Lists topics by name."""
-    print_table(RestClient(endpoint).pages("/topics", "topics"), json, ("name", "arn"))
+    print_table(RestClient(endpoint).read_pages("/topics", "topics"), json, ("name", "arn"))
 
 
 @topics.command("show", help="show a topic's attributes and tags")
@@ -79,7 +79,7 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option
 @subscriptions.command("list", help="list the subscriptions of a topic")
 def list_subscriptions(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
     """Prints a topic's subscriptions. An unconfirmed subscription has no ARN."""
-    rows = RestClient(endpoint).pages(_path(topic, "/subscriptions"), "subscriptions")
+    rows = RestClient(endpoint).read_pages(_path(topic, "/subscriptions"), "subscriptions")
     if not json:
         rows = (row | {"arn": row["arn"] or "(has not confirmed)"} for row in rows)
     print_table(rows, json, ("protocol", "endpoint", "arn"))

@@ -40,7 +40,7 @@ def watch(
     the command waits, because a queue can keep its verdict for days.
     """
     try:
-        for before, verdict in islice(_changes(RestClient(endpoint), name, interval), count):
+        for before, verdict in islice(_watch_changes(RestClient(endpoint), name, interval), count):
             at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             if json:
                 print_json({"at": at, "queue": name, "verdict": verdict})
@@ -54,7 +54,7 @@ def watch(
         return
 
 
-def _changes(client: RestClient, name: str, interval: int) -> Iterator[tuple[QueueVerdict | None, QueueVerdict]]:
+def _watch_changes(client: RestClient, name: str, interval: int) -> Iterator[tuple[QueueVerdict | None, QueueVerdict]]:
     """Yields the verdict before and the verdict after each change. Raises LocalError for an unknown queue, or if the
     first request fails. Reports a later outage of the service once on standard error, and continues.
     """

@@ -31,7 +31,7 @@ Url = Annotated[str, typer.Argument(metavar="URL", help="URL, exactly as in the 
 @app.command("list", help="list endpoints with their attempts, last responses and pauses")
 def list_(endpoint: Endpoint = None, json: Json = False) -> None:
     """Prints endpoints, from the most to the fewest failures. The counts cover the newest 10,000 attempts."""
-    rows = RestClient(endpoint).members("/deliveries/endpoints")
+    rows = RestClient(endpoint).call_list("/deliveries/endpoints")
     columns = ("endpoint", "attempts", "delivered", "p95_ms", "last_status", "paused", "paused_until", "waiting")
     print_table(rows, json, columns)
 
@@ -45,7 +45,7 @@ def attempts(
     json: Json = False,
 ) -> None:
     """Prints attempts from the newest to the oldest. Stops after `limit` matches, or after all attempts."""
-    rows = _attempts(RestClient(endpoint), url, failed, limit)
+    rows = _read_attempts(RestClient(endpoint), url, failed, limit)
     if not json:
         rows = (row | {"response": shorten(str(row.get("response") or ""), _RESPONSE_SIGNS)} for row in rows)
     print_table(rows, json, ("at", "endpoint", "attempt", "outcome", "status", "duration_ms", "error", "response"))
@@ -113,7 +113,7 @@ def wait_for_attempt(client: RestClient, url: str | None, message_id: str, shown
     """
     try:
         for _ in range(round(MAX_LOOK_SECONDS / _LOOK_SECONDS)):
-            for attempt in _attempts(client, url, failed=False, limit=100):
+            for attempt in _read_attempts(client, url, failed=False, limit=100):
                 if attempt["message_id"] == message_id:
                     return attempt
             time.sleep(_LOOK_SECONDS)
@@ -122,7 +122,7 @@ def wait_for_attempt(client: RestClient, url: str | None, message_id: str, shown
     raise LocalError(f"no attempt within {MAX_LOOK_SECONDS} s. Check whether {shown_url} is paused or delivery is off")
 
 
-def _attempts(client: RestClient, url: str | None, failed: bool, limit: int) -> Iterator[Document]:
+def _read_attempts(client: RestClient, url: str | None, failed: bool, limit: int) -> Iterator[Document]:
     before: object = None
     while limit > 0:
         page = client.call(

@@ -55,7 +55,7 @@ async def deliveries(page: CurrentPage) -> Response:
     from the oldest to the newest.
     """
     view = page.query.read_choice("view", VIEWS)
-    rows, following = await _rows(page, view)
+    rows, following = await _read_rows(page, view)
     others = await read_others(page) if view == "endpoints" else []
     given_up = {concern.name for concern in others if concern.kind == GIVEN_UP}
     return show_page(
@@ -69,16 +69,16 @@ async def deliveries(page: CurrentPage) -> Response:
     )  # fmt: skip
 
 
-async def _endpoints(page: Page) -> list[endpoints.EndpointDescription]:
+async def _read_endpoints(page: Page) -> list[endpoints.EndpointDescription]:
     found = await page.read(("endpoints",), lambda: endpoints.list_endpoints(page.context))
     order = SORTS[page.query.read_choice("sort", tuple(SORTS))]
     return found if order is None else sorted(found, key=order)
 
 
-async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
+async def _read_rows(page: Page, view: str) -> tuple[list[object], int | None]:
     """Returns the view's rows, and the position where the next page begins."""
     if view == "endpoints":
-        return [*await _endpoints(page)], None
+        return [*await _read_endpoints(page)], None
     at = page.query.read_number("after", 0, LAST_ID) or None
     if view == "attempts":
         to, failed = page.query.get("endpoint") or None, bool(page.query.get("failed"))
