@@ -130,7 +130,7 @@ class ExecutionEnvironment:
         with bound_waits(self.settings, name, self.database) as waits:
             return run(operation, self.database, on_report, waits.grant, self._lengths)
 
-    def psycopg_connection(self) -> "psycopg.Connection[Row]":
+    def open_psycopg_connection(self) -> "psycopg.Connection[Row]":
         """Opens a psycopg connection for workers that need transactions. Raises ServiceUnavailable."""
         return cast("PsycopgConnection", self._psycopg.connection()).connection
 
@@ -165,7 +165,7 @@ class ExecutionEnvironment:
 
     def _database(self, driver: str) -> Database:
         settings = self.settings
-        return Database(settings.database_url, driver, settings.call_seconds, self._new_address)
+        return Database(settings.database_url, driver, settings.call_seconds, self._read_new_address)
 
     @cached_property
     def _secret(self) -> "Secret | None":
@@ -175,7 +175,7 @@ class ExecutionEnvironment:
 
         return Secret(self.variables["QUEUE_SECRET"])
 
-    def _new_address(self) -> str | None:
+    def _read_new_address(self) -> str | None:
         """Returns the database's address from the secret, which can have a new password. Returns None without a secret,
         or if the secret was read a moment ago."""
         if self._secret is None or not self._secret.may_be_read():

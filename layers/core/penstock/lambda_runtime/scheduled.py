@@ -100,7 +100,7 @@ class PollingHandler(ScheduledHandler):
 
     def __init__(self, worker: PollingWorker, environment: ExecutionEnvironment) -> None:
         def run(environment: ExecutionEnvironment) -> Counts:
-            return worker.run_once(environment.settings, environment.psycopg_connection())
+            return worker.run_once(environment.settings, environment.open_psycopg_connection())
 
         super().__init__(name_worker(worker), run, worker.MAX_RUN_SECONDS, environment)
         self._worker = worker
@@ -113,7 +113,7 @@ class PollingHandler(ScheduledHandler):
         totals: Counter[str] = Counter()
         try:
             while (left := ends - monotonic()) > 0:
-                totals.update(self._worker.run_once(settings, self.environment.psycopg_connection(), left))
+                totals.update(self._worker.run_once(settings, self.environment.open_psycopg_connection(), left))
                 pause = self._worker.poll_seconds(settings)
                 if pause is None:
                     break

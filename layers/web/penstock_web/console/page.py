@@ -119,7 +119,7 @@ class Page:
         return None if stats is None else stats()
 
 
-async def _page(request: Request) -> Page:
+async def _build_page(request: Request) -> Page:
     """Returns the request's page. This function is a coroutine, because FastAPI would call a plain function in a
     thread.
     """
@@ -127,4 +127,4 @@ async def _page(request: Request) -> Page:
     return page
 
 
-CurrentPage = Annotated[Page, Depends(_page)]
+CurrentPage = Annotated[Page, Depends(_build_page)]

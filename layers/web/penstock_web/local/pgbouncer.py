@@ -111,11 +111,11 @@ def install_lookup(server: Postgres, database: str) -> None:
     with psycopg.connect(server.superuser_dsn(database), autocommit=True) as connection:
         connection.execute(_configuration_file("auth_query.sql").read_bytes())
         alter = sql.SQL("alter role {} password {}")
-        password = _lookup_password(server)
+        password = _read_lookup_password(server)
         connection.execute(alter.format(sql.Identifier(LOOKUP_ROLE), sql.Literal(password)))
 
 
-def _lookup_password(server: Postgres) -> str:
+def _read_lookup_password(server: Postgres) -> str:
     """Returns the password of the role that looks up passwords. Creates the password at the first call for a server."""
     path = server.data.with_name("password.pooler")
     if not path.exists():
@@ -133,7 +133,7 @@ def _configuration_file(name: str) -> Path:
 
 def _configure(home: Path, server: Postgres, database: str, port: int, limits: dict[str, int]) -> None:
     account = server.account
-    known = {ROLE: server.password, LOOKUP_ROLE: _lookup_password(server)}
+    known = {ROLE: server.password, LOOKUP_ROLE: _read_lookup_password(server)}
     users = account.write(home / "users.txt", "".join(f'"{name}" "{word}"\n' for name, word in known.items()))
     host = str(server.socket_directory).replace("'", "''")
     address = f"host='{host}' port={server.port} auth_user={LOOKUP_ROLE}"

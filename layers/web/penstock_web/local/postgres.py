@@ -153,7 +153,7 @@ def _ignore_libpq_variables() -> None:
 
 def _prepare(state: Path, account: SystemAccount, source: Source) -> tuple[Path, Binaries]:
     home = account.create_private_folder(state / "postgres")
-    binaries = find_accessible_binaries(_binaries_for(home / "data", source), account)
+    binaries = find_accessible_binaries(_find_binaries(home / "data", source), account)
     if not (home / "data/PG_VERSION").exists():
         _initialise(binaries, account, home)
     return home, binaries
@@ -167,7 +167,7 @@ def _run(home: Path, binaries: Binaries, account: SystemAccount, settings: Mappi
     return server
 
 
-def _binaries_for(data: Path, source: Source) -> Binaries:
+def _find_binaries(data: Path, source: Source) -> Binaries:
     version = data / "PG_VERSION"
     if not version.exists():
         return find_binaries(source)

@@ -25,7 +25,7 @@ _WINDOWS = {"1m": "minute", "1h": "hour", "1d": "day"}
 _LEAST_POINTS = 2
 
 
-def history(reader: Reader, first: Sequence[str], now: datetime) -> Iterator[str]:
+def build_history_section(reader: Reader, first: Sequence[str], now: datetime) -> Iterator[str]:
     """Yields the sections. If the metrics job has never run, yields a paragraph that says so. The queues in `first`
     come before the busiest queues.
     """
@@ -37,10 +37,10 @@ def history(reader: Reader, first: Sequence[str], now: datetime) -> Iterator[str
         return
     yield from notice(computed_at, now)
     names = list(dict.fromkeys([*first, *reader.find_busiest_queues()]))[:MAX_QUEUES]
-    yield from _over_time(reader, names)
+    yield from _describe_queues_over_time(reader, names)
     yield from build_heat_section(reader.read_heat(names))
     yield from build_groups_section([reader.find_hot_groups(name) for name in names])
-    yield from _all_queues(reader, now)
+    yield from _describe_all_queues(reader, now)
 
 
 def notice(computed_at: datetime, now: datetime) -> Iterator[str]:
@@ -53,7 +53,7 @@ def notice(computed_at: datetime, now: datetime) -> Iterator[str]:
 
 
 # --- over time -------------------------------------------------------------------------------------------------------
-def _over_time(reader: Reader, names: Sequence[str]) -> Iterator[str]:
+def _describe_queues_over_time(reader: Reader, names: Sequence[str]) -> Iterator[str]:
     span = reader.focus
     yield "<section><h3>Depth and lag over time</h3>"
     charts = [chart for name in names if (chart := _charts(reader, name, span))]
@@ -96,7 +96,7 @@ def _queue(metrics: QueueMetrics, span: WindowSpan) -> str:
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
-def _all_queues(reader: Reader, now: datetime) -> Iterator[str]:
+def _describe_all_queues(reader: Reader, now: datetime) -> Iterator[str]:
     """Yields the table of queues. Reads one page of queues at a time."""
     yield "<section><h3>All queues</h3>"
     empty = True

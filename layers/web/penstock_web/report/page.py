@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from .formats import moment
-from .history import history
+from .history import build_history_section
 from .last_hours import build_last_hours
 from .now import build_now_section
 from .read import Reader
@@ -18,7 +18,7 @@ from .read import Reader
 STYLE = files(__package__).joinpath("report.css")
 
 
-def page(reader: Reader) -> Iterator[str]:
+def build_page(reader: Reader) -> Iterator[str]:
     """Yields the document in pieces. Raises QueueDoesNotExist before the first piece if the requested queue does not
     exist.
     """
@@ -33,7 +33,7 @@ def page(reader: Reader) -> Iterator[str]:
         yield from build_now_section(state)
         yield from build_last_hours(state.shown)
         shown = [queue.name for queue in state.shown]
-    yield from history(reader, shown, now)
+    yield from build_history_section(reader, shown, now)
     yield "</main></body></html>\n"
 
 

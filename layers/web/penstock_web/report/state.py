@@ -102,7 +102,7 @@ def read_state(database: Database, settings: Settings, queue: str | None) -> Rep
     pages: Iterable[list[str]] = list_queue_names(database, settings) if queue is None else [[queue]]
     for names in pages:
         _add(state, _judge(database, settings, names), all_shown=queue is not None)
-    state.shown = _with_minutes(database, settings, state.shown)
+    state.shown = _add_minutes(database, settings, state.shown)
     if queue is None:
         others = run(collect_other_concerns(settings.queue_account_id, settings.queue_region), database)
         state.others = find_concerns((), others)
@@ -133,7 +133,7 @@ def _add(state: ReportState, queues: Sequence[QueueState], *, all_shown: bool) -
     state.shown = sorted(state.shown, key=lambda queue: (*rank_badness(queue.verdict), queue.name))[:MAX_TROUBLED]
 
 
-def _with_minutes(database: Database, settings: Settings, queues: Sequence[QueueState]) -> list[QueueState]:
+def _add_minutes(database: Database, settings: Settings, queues: Sequence[QueueState]) -> list[QueueState]:
     """Returns the queues, and adds all of their stored minutes."""
     found: dict[str, Series] = {}
     known = {queue.facts.arn: queue for queue in queues}

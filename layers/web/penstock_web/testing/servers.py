@@ -89,7 +89,7 @@ def find_server() -> TestServer:
         line = ""
     if not line:
         connection.close()
-        raise TestServerError(f"the test server did not start; {folder / 'log'} ends with: {_last_line(folder)}")
+        raise TestServerError(f"the test server did not start; {folder / 'log'} ends with: {_read_last_line(folder)}")
     return TestServer(connection, **json.loads(line))
 
 
@@ -159,6 +159,6 @@ def build_server_environment() -> dict[str, str]:
     return {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
 
 
-def _last_line(folder: Path) -> str:
+def _read_last_line(folder: Path) -> str:
     lines = (folder / "log").read_text(errors="replace").split("\n")
     return next((line for line in reversed(lines) if line.strip()), "nothing")

@@ -70,14 +70,14 @@ def report(
     from penstock.errors import QueueDoesNotExist
     from penstock_web.cli.database import service_database
     from penstock_web.local_error import LocalError
-    from penstock_web.report.page import page, write_atomically
+    from penstock_web.report.page import build_page, write_atomically
     from penstock_web.report.read import Reader, choose_focus, span_of_report
 
     settings = require_database()
     with service_database(settings) as database:
         try:
             span = span_of_report(start, end)
-            write_atomically(out, page(Reader(database, settings, span, choose_focus(span, start), queue)))
+            write_atomically(out, build_page(Reader(database, settings, span, choose_focus(span, start), queue)))
         except QueueDoesNotExist:
             raise LocalError(f"there is no queue {queue!r}") from None
         except (OSError, ValueError) as error:
