@@ -284,7 +284,7 @@ def test_a_move_shows_what_became_of_its_first_message(console: Console, end: st
     assert console.browser.post(f"/console{path}", **form).status_code == 303
 
     def states() -> list[str]:
-        found = re.findall(rf'autofocus>message \d+</a> in {name}: <span class="badge \w*">(.*?)<', console.page(path))
+        found = re.findall(rf'autofocus>message \d+</a> to {name}: <span class="badge \w*">(.*?)<', console.page(path))
         return [" ".join(state.split()) for state in found]
 
     wait_until(lambda: states() == ["waiting"])
