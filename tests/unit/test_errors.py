@@ -105,7 +105,7 @@ def test_a_temporary_error_asks_for_a_retry() -> None:
 
 def test_texts_of_named_errors() -> None:
     missing = errors.MissingParameter.named("X")
-    assert (missing.message, missing.parameter) == ("The request must contain the parameter X.", "X")
+    assert (missing.message, missing.member) == ("The request must contain the parameter X.", "X")
     assert errors.InvalidAction.named("X").message == "The action X is not valid for this endpoint."
 
 

@@ -38,7 +38,8 @@ class AwsError(Exception):
     """An error response. The class attributes describe the error in each protocol.
 
     `message` is the client's text, which is AWS's text if AWS's text is known. `detail` is an explanation that AWS's
-    text does not contain. Only the log and the REST API show `detail`.
+    text does not contain. Only the log and the REST API show `detail`. `member` is the path of the member that caused
+    the error, such as `BatchConfiguration.MaxBatchSize`, or empty. The console shows the error at the member's field.
     """
 
     json_type: str = "InternalFailure"
@@ -56,9 +57,10 @@ class AwsError(Exception):
     message_member: str = "Message"
     """The name of the member that contains the message in REST-JSON."""
 
-    def __init__(self, message: str | None = None, detail: str | None = None) -> None:
+    def __init__(self, message: str | None = None, detail: str | None = None, *, member: str = "") -> None:
         self.message = self.default_message if message is None else _replace_surrogates(message[:MAX_MESSAGE_LENGTH])
         self.detail = detail
+        self.member = member
         super().__init__(self.message)
 
     @property
@@ -90,15 +92,11 @@ class MissingParameter(AwsError):
     json_type = "MissingRequiredParameterException"
     namespace = CORAL
     query_code = "MissingParameter"
-    parameter: str
-    """The name of the absent member."""
 
     @classmethod
     def named(cls, parameter: str) -> "MissingParameter":
         """Returns the error for an absent member of this name."""
-        error = cls(f"The request must contain the parameter {parameter}.")
-        error.parameter = parameter
-        return error
+        return cls(f"The request must contain the parameter {parameter}.", member=parameter)
 
 
 class InvalidAttributeName(AwsError):
@@ -336,8 +334,10 @@ class AccessDenied(AwsError):
     status = 403
     default_message = "Access to the resource is denied."
 
-    def __init__(self, message: str | None = None, detail: str | None = None, *, resource: str | None = None) -> None:
-        super().__init__(message, detail)
+    def __init__(
+        self, message: str | None = None, detail: str | None = None, *, resource: str | None = None, member: str = ""
+    ) -> None:
+        super().__init__(message, detail, member=member)
         self.resource = resource
 
 

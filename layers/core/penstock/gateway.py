@@ -304,7 +304,7 @@ def _check_limits(request: Struct) -> None:
 def _build_missing_error(action: AnyAction, error: MissingParameter) -> AwsError:
     """Returns the error of the action's service for a missing member."""
     if SERVICES[action.service].has_validation_error:
-        return ValidationError.missing(error.parameter)
+        return ValidationError.missing(error.member)
     return error
 
 

@@ -74,7 +74,8 @@ def check_deliveries(
         policies[arns[row.n - 1]] = row.policy
     for arn, policy in policies.items():
         if not allows_delivery(policy, arn, topic_arn, owner):
-            raise AccessDenied(f"The policy of the queue {arn} does not allow the topic to send messages to it.")
+            text = f"The policy of the queue {arn} does not allow the topic to send messages to it."
+            raise AccessDenied(text, member="Endpoint")
     return msgspec.json.encode(policies).decode()
 
 

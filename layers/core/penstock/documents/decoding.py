@@ -1,5 +1,6 @@
 """Decodes request bodies within limits, so that no body blocks the event loop."""
 
+import re
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -20,6 +21,8 @@ MAX_HEADERS = 1_000  # for one message in a long body, because decoding 100,000 
 MAX_ONE_BYTES = MAX_BLANK_RATIO * MAX_MESSAGE_BYTES + MAX_HEADERS_BYTES + 65_536
 
 T = TypeVar("T")
+_PATH = re.compile(r" - at `\$\.(\w+)")
+"""The path of a member, with which msgspec ends its errors. msgspec's errors have no attribute for it."""
 
 
 class _Counted(threading.local):
@@ -86,7 +89,12 @@ def decode_body(
             count_messages(counter, text, most)
         return decode_typed(decoder.decode, text)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
-        raise errors.InvalidParameterValue(f"body: {error}") from error
+        raise _build_error(error) from error
+
+
+def _build_error(error: Exception) -> errors.InvalidParameterValue:
+    path = _PATH.search(str(error)) if isinstance(error, msgspec.ValidationError) else None
+    return errors.InvalidParameterValue(f"body: {error}", member=path[1] if path else "")
 
 
 def count_messages(counter: "msgspec.json.Decoder[Any]", text: str, most: int = MAX_MESSAGES) -> None:
@@ -107,7 +115,7 @@ def decode_document(decoder: "msgspec.json.Decoder[T]", body: bytes, most_bytes:
     try:
         return decode_typed(decoder.decode, body.decode())
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise errors.InvalidParameterValue(f"body: {error}") from error
+        raise _build_error(error) from error
 
 
 def build_reader(kind: type[T], most_bytes: int = MAX_DOCUMENT_BYTES) -> Callable[[bytes], T]:

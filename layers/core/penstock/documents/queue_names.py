@@ -14,7 +14,7 @@ def find_queue(name: str, context: Context) -> NamedQueue:
     """Returns the queue. Raises QueueDoesNotExist for an impossible name."""
     queue = resolve_queue(context.region, context.account_id, name)
     if queue is None:
-        raise errors.QueueDoesNotExist
+        raise errors.QueueDoesNotExist(member="QueueName")
     return queue
 
 

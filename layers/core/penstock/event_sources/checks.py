@@ -26,6 +26,7 @@ MAX_FIFO_BATCH = 10
 MAX_WITHOUT_WINDOW = 10
 MAX_TAGS = 50
 LEAST_POLLERS = 2
+WINDOW = "MaximumBatchingWindowInSeconds"
 
 _OFFERED = frozenset(
     (*Options.__struct_fields__, "destination_config", "enabled", "function_name", "event_source_arn", "tags", "uuid")
@@ -52,7 +53,8 @@ def read_source(arn: str | None) -> QueueArn:
     if queue is None:
         is_other = (arn or "").startswith("arn:")
         raise InvalidParameterValueException(
-            "EventSourceArn must be the ARN of a queue." if is_other else "Unrecognized event source."
+            "EventSourceArn must be the ARN of a queue." if is_other else "Unrecognized event source.",
+            member="EventSourceArn",
         )
     return queue
 
@@ -60,24 +62,27 @@ def read_source(arn: str | None) -> QueueArn:
 def check_key(options: Options, settings: Settings) -> None:
     """Raises InvalidParameterValueException for a KMS key if QUEUE_REFUSE_KMS is on."""
     if settings.queue_refuse_kms and options.kms_key_arn:
-        raise InvalidParameterValueException(KMS_KEYS_REFUSED)
+        raise InvalidParameterValueException(KMS_KEYS_REFUSED, member="KMSKeyArn")
 
 
 def check_members(request: ChangeRequest) -> None:
     """Raises InvalidParameterValueException for a member that queues or Penstock do not support."""
     if request.destination_config:
         raise InvalidParameterValueException(
-            "Unsupported DestinationConfig parameter for given event source mapping type."
+            "Unsupported DestinationConfig parameter for given event source mapping type.", member="DestinationConfig"
         )
     for member in fields(request):
         if member.name not in _OFFERED and getattr(request, member.name) is not None:
-            raise InvalidParameterValueException(f"{member.encode_name} is not supported for mappings of queues.")
+            name = member.encode_name
+            raise InvalidParameterValueException(f"{name} is not supported for mappings of queues.", member=name)
 
 
 def check_pattern(text: str) -> None:
     """Raises InvalidParameterValueException for a filter whose pattern is too long."""
     if len(text) > MAX_PATTERN_LENGTH:
-        raise InvalidParameterValueException(f"A filter has at most {MAX_PATTERN_LENGTH} characters.")
+        raise InvalidParameterValueException(
+            f"A filter has at most {MAX_PATTERN_LENGTH} characters.", member="FilterCriteria"
+        )
 
 
 def check_options(options: Options, *, fifo: bool) -> None:
@@ -85,18 +90,19 @@ def check_options(options: Options, *, fifo: bool) -> None:
     size, window = options.batch_size or DEFAULT_BATCH, options.maximum_batching_window_in_seconds or 0
     if fifo and size > MAX_FIFO_BATCH:
         raise InvalidParameterValueException(
-            f"BatchSize of a FIFO queue must be less than or equal to {MAX_FIFO_BATCH}."
+            f"BatchSize of a FIFO queue must be less than or equal to {MAX_FIFO_BATCH}.", member="BatchSize"
         )
     if fifo and window:
-        raise InvalidParameterValueException("Batching window is not supported for FIFO queues")
+        raise InvalidParameterValueException("Batching window is not supported for FIFO queues", member=WINDOW)
     if size > MAX_WITHOUT_WINDOW and not window:
         raise InvalidParameterValueException(
-            "Maximum batch window in seconds must be greater than 0 if maximum batch size is greater than 10"
+            "Maximum batch window in seconds must be greater than 0 if maximum batch size is greater than 10",
+            member=WINDOW,
         )
     check_pollers(options.provisioned_poller_config or ProvisionedPollerConfig())
     criteria = options.filter_criteria
     if criteria is not None and len(criteria.filters or ()) > MAX_FILTERS:
-        raise InvalidParameterValueException(f"A mapping has at most {MAX_FILTERS} filters.")
+        raise InvalidParameterValueException(f"A mapping has at most {MAX_FILTERS} filters.", member="FilterCriteria")
 
 
 def check_pollers(config: ProvisionedPollerConfig) -> None:

@@ -85,7 +85,7 @@ def as_lambda_error(error: AwsError) -> AwsError:
     if isinstance(error, errors.RequestThrottled):
         return TooManyRequestsException(error.message)
     if isinstance(error, ConstraintViolation):
-        return LambdaValidationException(error.message)
+        return LambdaValidationException(error.message, member=error.member)
     if isinstance(error, errors.SerializationException):
         return LambdaSerializationException(error.message)
     return ServiceException(error.message) if type(error) is errors.InternalFailure else error

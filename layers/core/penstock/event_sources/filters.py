@@ -35,7 +35,9 @@ def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
             policy = policies.compile_policy(pattern, "MessageBody")
         except InvalidParameter as error:
             place = policies.describe_place(pattern, error.message)
-            raise InvalidParameterValueException("Invalid filter pattern definition.", error.message + place) from error
+            raise InvalidParameterValueException(
+                "Invalid filter pattern definition.", error.message + place, member="FilterCriteria"
+            ) from error
         if policy is None:  # `{}` matches everything
             return None
         found.append(msgspec.json.decode(policy))

@@ -69,7 +69,9 @@ def create(request: mappings.CreateEventSourceMappingRequest, context: Context) 
     targets.check_target(target, context.account_id, context.region, context.environment.settings)
     timeout = yield from read_function_timeout(target, context)
     if (queue.region, queue.account_id) != (context.region, context.account_id):
-        raise InvalidParameterValueException("The queue must be in the mapping's account and region.")
+        raise InvalidParameterValueException(
+            "The queue must be in the mapping's account and region.", member="EventSourceArn"
+        )
     options = read_options(request)
     checks.check_options(options, fifo=queue.fifo)
     checks.check_key(options, context.environment.settings)
@@ -319,12 +321,14 @@ def _read_stored(error: str | None, mapping: JsonObject | None, queue_arn: str, 
     if error == "QueueDoesNotExist":
         raise NoSuchQueue(
             "Error occurred while ReceiveMessage. SQS Error Code: AWS.SimpleQueueService.NonExistentQueue. SQS Error "
-            "Message: The specified queue does not exist."
+            "Message: The specified queue does not exist.",
+            member="EventSourceArn",
         )
     if error == "MappingExists" and mapping is not None:
         raise ResourceConflictException(
             f'An event source mapping with SQS arn (" {queue_arn} ") and function (" {function} ") already exists. '
-            f"Please update or delete the existing mapping with UUID {mapping['mapping_id']}"
+            f"Please update or delete the existing mapping with UUID {mapping['mapping_id']}",
+            member="FunctionName",
         )
     if mapping is None:
         raise ResourceNotFoundException

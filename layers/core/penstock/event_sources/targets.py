@@ -25,11 +25,13 @@ def parse_target(text: str, account_id: str, region: str) -> str:
     $LATEST. Raises InvalidParameterValueException."""
     if is_url(text):
         if problem := find_endpoint_problem(text, takes_credentials=False):
-            raise InvalidParameterValueException(f"The URL of a mapping cannot be used: {problem}.")
+            raise InvalidParameterValueException(
+                f"The URL of a mapping cannot be used: {problem}.", member="FunctionName"
+            )
         return text
     function = parse_function(text, account_id, region)
     if function is None:
-        raise InvalidParameterValueException(f"{text} is not the name or the ARN of a function.")
+        raise InvalidParameterValueException(f"{text} is not the name or the ARN of a function.", member="FunctionName")
     return str(function._replace(qualifier="") if function.qualifier == "$LATEST" else function)
 
 
@@ -42,4 +44,4 @@ def check_target(target: str, account_id: str, region: str, settings: Settings) 
     if refusal is not None:
         if not settings.queue_lambda_endpoint:
             refusal += " A mapping to a URL does not need this setting."
-        raise InvalidParameterValueException(refusal)
+        raise InvalidParameterValueException(refusal, member="FunctionName")

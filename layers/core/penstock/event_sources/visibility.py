@@ -25,7 +25,7 @@ def read_function_timeout(target: str, context: Context) -> Operation[int | None
         return None
     state = yield from Ask(partial(read_function_state, context.environment.settings.queue_lambda_endpoint, function))
     if state.is_missing:
-        raise InvalidParameterValueException("Function does not exist")
+        raise InvalidParameterValueException("Function does not exist", member="FunctionName")
     return state.timeout_seconds
 
 
@@ -42,5 +42,6 @@ def check_visibility(seconds: int | None, queue_arn: str) -> Operation[None]:
         visible = int(json.loads(row.attributes)["VisibilityTimeout"])
         if visible < seconds:
             raise InvalidParameterValueException(
-                f"Queue visibility timeout: {visible} seconds is less than Function timeout: {seconds} seconds"
+                f"Queue visibility timeout: {visible} seconds is less than Function timeout: {seconds} seconds",
+                member="EventSourceArn",
             )

@@ -112,7 +112,8 @@ def as_events_error(error: AwsError) -> AwsError:
     The text about violated constraints does not quote the values, because patterns and parameters can be secret.
     """
     if isinstance(error, ConstraintViolation):
-        return InvalidInputException(describe_violations([problem._replace(shown="") for problem in error.problems]))
+        text = describe_violations([problem._replace(shown="") for problem in error.problems])
+        return InvalidInputException(text, member=error.member)
     if isinstance(error, errors.AccessDenied):
         return AccessDeniedException(error.message)
     if isinstance(error, errors.RequestThrottled):

@@ -21,6 +21,7 @@ MAX_BYTES = 4_096
 MAX_COMBINATIONS = 1_000
 MAX_LEVELS = 200
 """The most objects and arrays inside each other. Python's limit would depend on the calls around the compilation."""
+FILTERS = "FilterConfiguration"
 NO_FILTER = "FilterConfiguration must contain at least one Filter"
 NO_WILDCARDS = "Filter pattern must not contain wildcard matchers (wildcard, anything-but wildcard)"
 _PREFIX = "Invalid parameter: FilterPolicy: "
@@ -30,14 +31,16 @@ def check_filters(configuration: FilterConfiguration) -> FilterConfiguration:
     """Returns the configuration to store, with its language. Raises InvalidInputException."""
     filters = configuration.filters
     if filters is None:
-        raise InvalidInputException(NO_FILTER)
+        raise InvalidInputException(NO_FILTER, member=FILTERS)
     seen: set[str] = set()
     for each in filters:
         if each.scope in seen:
-            raise InvalidInputException(f"Duplicate filter scope: {each.scope}")
+            raise InvalidInputException(f"Duplicate filter scope: {each.scope}", member=FILTERS)
         seen.add(each.scope)
     if sum(len(each.pattern.encode()) for each in filters) > MAX_BYTES:
-        raise InvalidInputException(f"The patterns of a FilterConfiguration have at most {MAX_BYTES} bytes together.")
+        raise InvalidInputException(
+            f"The patterns of a FilterConfiguration have at most {MAX_BYTES} bytes together.", member=FILTERS
+        )
     for each in filters:
         _check_pattern(each)
     return FilterConfiguration(language="EVENT_BRIDGE_PATTERN", filters=filters)
@@ -65,7 +68,7 @@ def read_pattern(text: str, scope: str) -> "list[PolicyKey | Or]":
     if scope == "METADATA" and not _has_only_literals(pattern):
         raise build_operator_error("The values of a METADATA pattern are non-empty arrays of literals")
     if _has_wildcard(pattern):
-        raise InvalidInputException(NO_WILDCARDS)
+        raise InvalidInputException(NO_WILDCARDS, member=FILTERS)
     if isinstance(pattern, list):
         return [compile_key("", 0, pattern, _read_operator)]
     return list(list_parts(pattern, "", 1, nested=True, read=_read_operator))
@@ -96,7 +99,8 @@ def _has_too_many_levels(pattern: object) -> bool:
 
 
 def _build_error(reason: str, each: Filter) -> InvalidInputException:
-    return InvalidInputException(f"Event pattern is not valid. Reason: {reason} (scope {each.scope})")
+    text = f"Event pattern is not valid. Reason: {reason} (scope {each.scope})"
+    return InvalidInputException(text, member=f"{FILTERS}.{each.scope}")
 
 
 def _has_only_literals(pattern: dict[str, object] | list[object]) -> bool:

@@ -54,7 +54,11 @@ class StoredEvent(NamedTuple):
 
 
 class EntryError(Exception):
-    """An entry is invalid. The text is the entry's ErrorMessage."""
+    """An entry is invalid. The text is the entry's ErrorMessage. `member` is the member that the error is about."""
+
+    def __init__(self, message: str, member: str) -> None:
+        self.member = member
+        super().__init__(message)
 
 
 def put_events(request: events.PutEventsRequest, context: Context) -> Operation[events.PutEventsResult]:
@@ -92,7 +96,7 @@ def publish_all(
         try:
             built.append(_build(entry, context.region, context, by_content=by_content))
         except EntryError as error:
-            raise InvalidInputException(f"Event {number}: {error}") from None
+            raise InvalidInputException(f"Event {number}: {error}", member=error.member) from None
     return (yield from _store(arn, built, context))
 
 
@@ -131,7 +135,9 @@ def _measure_raw(entry: PutRawEventsRequestEntry) -> int:
 
 def _check_size(size: int) -> None:
     if size > MAX_BYTES:
-        raise InvalidInputException(f"The entries have {size} bytes together. A request can have at most {MAX_BYTES}.")
+        raise InvalidInputException(
+            f"The entries have {size} bytes together. A request can have at most {MAX_BYTES}.", member="Entries"
+        )
 
 
 # --- entries ---------------------------------------------------------------------------------------------------------
@@ -140,10 +146,10 @@ def _build_event(
 ) -> BusEvent:
     """Returns the event of a PutEvents entry, in its envelope. Raises EntryError."""
     if entry.source.startswith(RESERVED_SOURCE):
-        raise EntryError(f"Source must not begin with {RESERVED_SOURCE}, which is reserved for AWS.")
+        raise EntryError(f"Source must not begin with {RESERVED_SOURCE}, which is reserved for AWS.", "Source")
     detail = "{}" if entry.detail is None else entry.detail
     if not detail.lstrip(" \t\r\n").startswith("{") or not _is_json(detail):
-        raise EntryError("Detail must be a JSON object.")
+        raise EntryError("Detail must be a JSON object.", "Detail")
     envelope = {
         "version": "0",
         "id": as_text(event_id),
@@ -179,7 +185,7 @@ def _build_raw_event(entry: PutRawEventsRequestEntry, event_id: bytes, *, by_con
     metadata = entry.metadata or {}
     _check_content(system.content_type, data)
     if metadata and len({key.lower() for key in metadata}) < len(metadata):
-        raise EntryError("Two keys of Metadata differ only in case.")
+        raise EntryError("Two keys of Metadata differ only in case.", "Metadata")
     deduplication_id = system.deduplication_id
     content_hash = None
     if by_content and deduplication_id is None:
@@ -204,14 +210,15 @@ def _check_content(content_type: str, data: bytes) -> None:
         try:
             text = data.decode()
         except UnicodeDecodeError:
-            raise EntryError(f"Data of {JSON} must be UTF-8.") from None
+            raise EntryError(f"Data of {JSON} must be UTF-8.", "Data") from None
         if not _is_json(text):
-            raise EntryError(f"Data of {JSON} must be valid JSON.")
+            raise EntryError(f"Data of {JSON} must be valid JSON.", "Data")
     elif content_type in REGISTRY_TYPES:
-        raise EntryError(f"Penstock has no schema registries, so it cannot read {content_type}. Send {BINARY} instead.")
+        text = f"Penstock has no schema registries, so it cannot read {content_type}. Send {BINARY} instead."
+        raise EntryError(text, "ContentType")
     elif content_type != BINARY:
         supported = ", ".join((JSON, *REGISTRY_TYPES, BINARY))
-        raise EntryError(f"Unsupported contentType: {content_type}. Supported types: {supported}.")
+        raise EntryError(f"Unsupported contentType: {content_type}. Supported types: {supported}.", "ContentType")
 
 
 def _is_json(text: str) -> bool:

@@ -115,10 +115,12 @@ def raise_error(code: str | None, arn: str) -> None:
 
 _ERRORS: Mapping[str, Callable[[str], EventsError]] = {
     "ResourceNotFound": ResourceNotFoundException.of,
-    "ResourceAlreadyExists": lambda name: ResourceAlreadyExistsException(f"The resource {name} already exists."),
+    "ResourceAlreadyExists": lambda name: ResourceAlreadyExistsException(
+        f"The resource {name} already exists.", member="Name"
+    ),
     "IdempotentParameterMismatch": lambda _: IdempotentParameterMismatchException(),
     "InvalidState": lambda arn: InvalidStateException(f"The resource {arn} is revoked. Only its deletion is possible."),
-    "LimitExceeded": lambda _: LimitExceededException(f"A resource can have at most {MAX_TAGS} tags."),
+    "LimitExceeded": lambda _: LimitExceededException(f"A resource can have at most {MAX_TAGS} tags.", member="Tags"),
 }
 
 
@@ -131,7 +133,7 @@ def hash_request(request: Struct) -> str:
 def check_tags(tags: Mapping[str, str] | None) -> dict[str, str]:
     """Returns the tags. Raises InvalidInputException for a key that is reserved for AWS."""
     if any(key.lower().startswith("aws:") for key in tags or ()):
-        raise InvalidInputException("The keys of tags cannot begin with aws:, which is reserved.")
+        raise InvalidInputException("The keys of tags cannot begin with aws:, which is reserved.", member="Tags")
     return dict(tags or {})
 
 

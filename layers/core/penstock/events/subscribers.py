@@ -228,6 +228,9 @@ def find_listed_account(bus_arn: str | None, context: Context) -> Operation[str 
 
 
 # --- members ---------------------------------------------------------------------------------------------------------
+START = "PointInTimeConfiguration"
+
+
 def is_deliverable(kind: TargetKind) -> bool:
     """Returns whether the worker can serve the subscriber. The events of another subscriber wait on the bus."""
     return kind.block in DELIVERED
@@ -239,35 +242,30 @@ def _check_start(request: events.CreateSubscriberRequest, bus: StoredBus) -> str
     start = request.point_in_time_configuration
     if request.starting_position != "POINT_IN_TIME":
         if start is not None:
-            raise InvalidInputException("PointInTimeConfiguration must not be provided when StartingPosition is LATEST")
+            raise InvalidInputException(f"{START} must not be provided when StartingPosition is LATEST", member=START)
         return None
     if start is None:
-        raise InvalidInputException("PointInTimeConfiguration is required when StartingPosition is POINT_IN_TIME")
+        raise InvalidInputException(f"{START} is required when StartingPosition is POINT_IN_TIME", member=START)
     beginning = _check_beginning(start, bus)
     if start.end_point is not None and start.end_point <= beginning:
-        raise InvalidInputException("PointInTimeConfiguration.EndPoint must be after the starting point")
+        path = f"{START}.EndPoint"
+        raise InvalidInputException(f"{path} must be after the starting point", member=path)
     return datetime.fromtimestamp(beginning, UTC).isoformat()
 
 
 def _check_beginning(start: PointInTimeConfiguration, bus: StoredBus) -> float:
     """Returns the time from which the subscriber receives events."""
-    oldest, given = bus.window_start.timestamp(), start.starting_point
+    oldest, given, path = bus.window_start.timestamp(), start.starting_point, f"{START}.StartingPoint"
     if start.point_type == "HORIZON":
         if given is not None:
-            raise InvalidInputException(
-                "PointInTimeConfiguration.StartingPoint must not be provided when PointType is HORIZON"
-            )
+            raise InvalidInputException(f"{path} must not be provided when PointType is HORIZON", member=path)
         return oldest
     if not given:
-        raise InvalidInputException(
-            "PointInTimeConfiguration.StartingPoint is required and must be > 0 when PointType is TIMESTAMP"
-        )
+        raise InvalidInputException(f"{path} is required and must be > 0 when PointType is TIMESTAMP", member=path)
     if given > bus.now.timestamp():
-        raise InvalidInputException("PointInTimeConfiguration.StartingPoint must not be in the future")
+        raise InvalidInputException(f"{path} must not be in the future", member=path)
     if given < round(oldest, 3):
-        raise InvalidInputException(
-            f"PointInTimeConfiguration.StartingPoint ({given}) falls outside the bus's retention window"
-        )
+        raise InvalidInputException(f"{path} ({given}) falls outside the bus's retention window", member=path)
     return given
 
 
@@ -276,13 +274,14 @@ def _check_transformer(given: Transformer | None, kind: TargetKind) -> Transform
     any transformer of a universal target, whose Input is the transformation."""
     if kind.block == "universal_target_parameters":
         if given is not None:
-            raise InvalidInputException("Transformer is not supported for a universal target.")
+            raise InvalidInputException("Transformer is not supported for a universal target.", member="Transformer")
         return None
     name = (given.type if given is not None else None) or "RAW"
     expression = None if given is None else given.jsonata_configuration
     if (name == "JSONATA") != (expression is not None):
         verb = "is required" if expression is None else "must not be provided"
-        raise InvalidInputException(f"Transformer.JsonataConfiguration {verb} when Type is {name}")
+        path = "Transformer.JsonataConfiguration"
+        raise InvalidInputException(f"{path} {verb} when Type is {name}", member=path)
     return Transformer(name, expression)
 
 

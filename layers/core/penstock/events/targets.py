@@ -48,6 +48,8 @@ SUPPORTED = (
 DEFAULT_BATCH_SIZE = 10
 MAX_FUNCTION_SECONDS = 30
 NO_FUNCTIONS = "This installation invokes no functions: its setting QUEUE_LAMBDA_ENDPOINT is empty."
+TARGET = "InvokeConfiguration.TargetArn"
+UNIVERSAL = "UniversalTargetParameters"
 UNIVERSAL_RIGHTS = {SEND_MESSAGE: "SendMessage", PUBLISH: "Publish"}
 BLOCKS = {
     "lambda_parameters": "LambdaParameters",
@@ -90,20 +92,20 @@ def find_kind(arn: str) -> TargetKind | None:
 def check_target(arn: str, bus_arn: str, context: Context) -> TargetKind:
     """Returns the kind of the target. Raises InvalidInputException for a target to which Penstock cannot deliver."""
     if arn.split(":", 2)[1] != "aws":
-        raise InvalidInputException("TargetArn must be in partition aws")
+        raise InvalidInputException("TargetArn must be in partition aws", member=TARGET)
     kind = _find_supported_kind(arn)
     if arn == bus_arn:
-        raise InvalidInputException("InvokeConfiguration.TargetArn must not reference the subscriber's own event bus")
+        raise InvalidInputException(f"{TARGET} must not reference the subscriber's own event bus", member=TARGET)
     if kind.is_regional:
         if read_region(arn) != context.region:
-            raise InvalidInputException(f"TargetArn must be in region {context.region}")
-        _check_account("Target resource", arn, context)
+            raise InvalidInputException(f"TargetArn must be in region {context.region}", member=TARGET)
+        _check_account("Target resource", arn, TARGET, context)
     if kind.block == "lambda_parameters":
         refusal = find_function_refusal(
             parse_function_arn(arn), arn, context.account_id, context.region, context.environment.settings
         )
         if refusal is not None:
-            raise InvalidInputException(refusal)
+            raise InvalidInputException(refusal, member=TARGET)
     return kind
 
 
@@ -111,7 +113,7 @@ def _find_supported_kind(arn: str) -> TargetKind:
     kind = find_kind(arn)
     if kind is None:
         raise InvalidInputException(
-            f"InvokeConfiguration.TargetArn: TargetArn is not a supported subscriber target. {SUPPORTED}"
+            f"{TARGET}: TargetArn is not a supported subscriber target. {SUPPORTED}", member=TARGET
         )
     if kind.block == "universal_target_parameters":
         _read_action(arn)
@@ -122,23 +124,25 @@ def _read_action(arn: str) -> UniversalAction:
     try:
         return read_action(arn)
     except UniversalTargetInvalid as invalid:
-        raise InvalidInputException(f"InvokeConfiguration.TargetArn: {invalid}") from None
+        raise InvalidInputException(f"{TARGET}: {invalid}", member=TARGET) from None
 
 
-def _check_account(what: str, arn: str, context: Context) -> None:
+def _check_account(what: str, arn: str, member: str, context: Context) -> None:
     account_id = read_account(arn)
     if account_id != context.account_id:
         raise InvalidInputException(
-            f"{what} account ({account_id}) must match the subscriber account ({context.account_id})"
+            f"{what} account ({account_id}) must match the subscriber account ({context.account_id})", member=member
         )
 
 
 def check_parameters(invoke: UpdateInvokeConfiguration, arn: str, kind: TargetKind, context: Context) -> None:
     """Raises InvalidInputException for the role of another account, and for parameters of another kind of target."""
-    _check_account("Role", invoke.role_arn, context)
+    _check_account("Role", invoke.role_arn, "InvokeConfiguration.RoleArn", context)
     for attribute, name in BLOCKS.items():
         if attribute != kind.block and getattr(invoke, attribute) is not None:
-            raise InvalidInputException(f"{name} is not supported for target {arn}. Expected {BLOCKS[kind.block]}")
+            raise InvalidInputException(
+                f"{name} is not supported for target {arn}. Expected {BLOCKS[kind.block]}", member=name
+            )
     if invoke.lambda_parameters is not None:
         _check_function(invoke.lambda_parameters)
     if kind.block == "universal_target_parameters":
@@ -154,9 +158,11 @@ def _check_function(parameters: LambdaParameters) -> None:
         ("TenantId", parameters.isolation_id),
     ):
         if value is not None:
-            raise InvalidInputException(f"LambdaParameters.{name} is not supported: Penstock invokes plain functions.")
+            path = f"LambdaParameters.{name}"
+            raise InvalidInputException(f"{path} is not supported: Penstock invokes plain functions.", member=path)
     if parameters.qualifier is not None and find_source(parameters.qualifier) is not None:
-        raise InvalidInputException("LambdaParameters.Qualifier cannot be an expression: Penstock needs a literal.")
+        path = "LambdaParameters.Qualifier"
+        raise InvalidInputException(f"{path} cannot be an expression: Penstock needs a literal.", member=path)
     _check_seconds("LambdaParameters", parameters.invocation_timeout_seconds)
 
 
@@ -165,7 +171,7 @@ def _check_seconds(block: str, seconds: str | None) -> None:
         re.fullmatch("[0-9]{1,2}", seconds, re.ASCII) and 1 <= int(seconds) <= MAX_FUNCTION_SECONDS
     ):
         raise InvalidInputException(
-            f"{block}.InvocationTimeoutSeconds must be 1 to {MAX_FUNCTION_SECONDS}, as a literal."
+            f"{block}.InvocationTimeoutSeconds must be 1 to {MAX_FUNCTION_SECONDS}, as a literal.", member=block
         )
 
 
@@ -173,30 +179,30 @@ def _check_universal(parameters: UniversalTargetParameters | None, arn: str, con
     """Raises InvalidInputException for an input that is not the request of the action. Only the worker knows the
     request of an expression."""
     if parameters is None:
-        raise InvalidInputException(f"UniversalTargetParameters is required for target {arn}")
-    _check_seconds("UniversalTargetParameters", parameters.invocation_timeout_seconds)
+        raise InvalidInputException(f"{UNIVERSAL} is required for target {arn}", member=UNIVERSAL)
+    _check_seconds(UNIVERSAL, parameters.invocation_timeout_seconds)
     action, settings = _read_action(arn), context.environment.settings
     if find_source(parameters.input) is not None:
         if action is INVOKE and not settings.queue_lambda_endpoint:
-            raise InvalidInputException(NO_FUNCTIONS)
+            raise InvalidInputException(NO_FUNCTIONS, member=UNIVERSAL)
         return
     call = _read_call(action, parameters.input, context)
     if not settings.serves(read_region(call.arn)):
         raise InvalidInputException(
-            f"UniversalTargetParameters.Input names {call.arn} of another installation's region"
+            f"{UNIVERSAL}.Input names {call.arn} of another installation's region", member=UNIVERSAL
         )
     function = parse_function_arn(call.arn)
     if function is not None:
         refusal = find_function_refusal(function, call.arn, context.account_id, context.region, settings)
         if refusal is not None:
-            raise InvalidInputException(refusal)
+            raise InvalidInputException(refusal, member=UNIVERSAL)
 
 
 def _read_call(action: UniversalAction, text: str, context: Context) -> UniversalCall:
     try:
         return read_call(action, text, context)
     except UniversalTargetInvalid as invalid:
-        raise InvalidInputException(f"UniversalTargetParameters.{invalid}") from None
+        raise InvalidInputException(f"{UNIVERSAL}.{invalid}", member=UNIVERSAL) from None
 
 
 class Right(NamedTuple):
@@ -223,7 +229,8 @@ def find_right(
 
 def _check_http(parameters: HttpParameters) -> None:
     if parameters.invocation_timeout_seconds is not None:
-        raise InvalidInputException("HttpParameters.InvocationTimeoutSeconds is not supported for API destinations.")
+        path = "HttpParameters.InvocationTimeoutSeconds"
+        raise InvalidInputException(f"{path} is not supported for API destinations.", member=path)
 
 
 def _check_messages(invoke: UpdateInvokeConfiguration) -> None:
@@ -238,7 +245,8 @@ def _check_attributes(attributes: dict[str, MessageAttributeValue] | None) -> No
     for name, value in (attributes or {}).items():
         binary = value.binary_value
         if binary is not None and ("{%" in binary or "%}" in binary):
-            raise InvalidInputException(f"The BinaryValue of the message attribute {name} cannot be an expression.")
+            text = f"The BinaryValue of the message attribute {name} cannot be an expression."
+            raise InvalidInputException(text, member="InvokeConfiguration")
 
 
 def check_batch(given: BatchConfiguration | None, kind: TargetKind) -> BatchConfiguration:
@@ -248,10 +256,12 @@ def check_batch(given: BatchConfiguration | None, kind: TargetKind) -> BatchConf
     window = None if given is None else given.max_batch_window_in_seconds
     if kind.block == "universal_target_parameters" and (size is None or window is None):
         raise InvalidInputException(
-            "BatchConfiguration with MaxBatchSize and MaxBatchWindowInSeconds is required for a universal target."
+            "BatchConfiguration with MaxBatchSize and MaxBatchWindowInSeconds is required for a universal target.",
+            member="BatchConfiguration.MaxBatchSize",
         )
     if size is not None and size > kind.most:
-        raise InvalidInputException(f"BatchConfiguration.MaxBatchSize must be at most {kind.most} for this target.")
+        path = "BatchConfiguration.MaxBatchSize"
+        raise InvalidInputException(f"{path} must be at most {kind.most} for this target.", member=path)
     return BatchConfiguration(size or min(DEFAULT_BATCH_SIZE, kind.most), window or 0)
 
 
@@ -259,5 +269,6 @@ def check_dead_letters(given: OnFailureConfiguration | None, context: Context) -
     """Returns the ARN of the dead-letter queue. Raises InvalidInputException for a queue outside this installation."""
     arn = None if given is None else given.arn
     if arn is not None and (parse_queue_arn(arn) is None or not context.environment.settings.serves(read_region(arn))):
-        raise InvalidInputException("OnFailureConfiguration.Arn must be the ARN of a queue of this installation.")
+        path = "OnFailureConfiguration.Arn"
+        raise InvalidInputException(f"{path} must be the ARN of a queue of this installation.", member=path)
     return arn

@@ -101,7 +101,7 @@ def create_queue(new: NewQueue, context: Context) -> Operation[str]:
     checked = attributes.check_queue_attributes(supplied, fifo, creating=True, extensions=True)
     validation.check_tags(new.tags)
     if not (yield from queues.store_queue(name, checked, new.tags, context)):
-        raise errors.QueueNameExists(f"Queue '{name}' exists already")
+        raise errors.QueueNameExists(f"Queue '{name}' exists already", member="QueueName")
     return name
 
 

@@ -174,7 +174,9 @@ def _find_queue(attribute: str, given: str, context: Context) -> Operation[str]:
         try:
             yield from handles.check_queue(arn)
         except errors.QueueDoesNotExist:
-            raise errors.QueueDoesNotExist(f"{attribute}: there is no queue '{given[:80]}'.") from None
+            raise errors.QueueDoesNotExist(
+                f"{attribute}: there is no queue '{given[:80]}'.", member=attribute
+            ) from None
     return arn
 
 

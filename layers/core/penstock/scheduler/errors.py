@@ -10,7 +10,7 @@ the body is `{"Message": …}`.
 from collections.abc import Sequence
 
 from penstock import errors
-from penstock.aws.codec.limits import MAX_QUOTED_LENGTH, Violation, describe_violations
+from penstock.aws.codec.limits import MAX_QUOTED_LENGTH, Violation, describe_violations, find_member
 from penstock.errors import AwsError
 
 
@@ -28,7 +28,7 @@ class ValidationException(SchedulerError):
     @classmethod
     def of(cls, problems: Sequence[Violation]) -> "ValidationException":
         """Returns one error whose text lists all problems of a request's members."""
-        error = cls(describe_violations(problems))
+        error = cls(describe_violations(problems), member=find_member(problems))
         error.violations = problems
         return error
 
@@ -38,7 +38,9 @@ class ValidationException(SchedulerError):
         return ExpressionInvalid(f"Invalid Schedule Expression {written}.", detail)
 
     @classmethod
-    def member(cls, value: str | None, path: str, constraint: str, detail: str | None = None) -> "ValidationException":
+    def of_member(
+        cls, value: str | None, path: str, constraint: str, detail: str | None = None
+    ) -> "ValidationException":
         """Returns AWS's error for a member such as `target.arn`. None means absent. The texts of constraints are
         Penstock's choice."""
         shown = "null" if value is None else f"'{value[:MAX_QUOTED_LENGTH]}'"

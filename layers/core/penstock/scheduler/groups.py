@@ -96,7 +96,7 @@ def delete_schedule_group(request: scheduler.DeleteScheduleGroupRequest, context
     """Deletes a group and its schedules at once, so the group never has the state DELETING. A ClientToken has the same
     effect as for schedules."""
     if request.name == DEFAULT_GROUP:
-        raise ValidationException.member(request.name, "name", "not be the default group")
+        raise ValidationException.of_member(request.name, "name", "not be the default group")
     key = (context.account_id, context.region, request.name, "")
     (row,) = yield from Call(DROP_SCHEDULE_ONCE, (*key, request.client_token))
     if not row.dropped:
@@ -150,9 +150,9 @@ def check_tags(tags: Sequence[scheduler.Tag]) -> dict[str, str]:
     """Returns tags by key. Raises ValidationException for a repeated key and for a key that is reserved for AWS."""
     found = {tag.key: tag.value for tag in tags}
     if len(found) < len(tags):
-        raise ValidationException.member("[…]", "tags", "have each key once")
+        raise ValidationException.of_member("[…]", "tags", "have each key once")
     if any(key.lower().startswith("aws:") for key in found):
-        raise ValidationException.member("[…]", "tags", "have no keys that begin with aws:")
+        raise ValidationException.of_member("[…]", "tags", "have no keys that begin with aws:")
     if len(found) > MAX_TAGS:
         raise build_tag_limit_error()
     return found

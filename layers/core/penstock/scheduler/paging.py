@@ -36,4 +36,4 @@ def build_token_error(token: str) -> ValidationException:
     """Returns the error for a token that Penstock did not create. AWS does not document a text, so the text is
     Penstock's choice.
     """
-    return ValidationException.member(token, "nextToken", "be a token of an earlier response")
+    return ValidationException.of_member(token, "nextToken", "be a token of an earlier response")

@@ -110,7 +110,7 @@ def put(mode: PutMode, request: scheduler.CreateScheduleRequest, context: Contex
     Raises ValidationException, ConflictException, ResourceNotFoundException.
     """
     if request.kms_key_arn and context.environment.settings.queue_refuse_kms:
-        raise ValidationException.member(request.kms_key_arn, "kmsKeyArn", "be null", KMS_KEYS_REFUSED)
+        raise ValidationException.of_member(request.kms_key_arn, "kmsKeyArn", "be null", KMS_KEYS_REFUSED)
     expression = check_expression(request)
     period = check_period(request)
     window = check_window(request.flexible_time_window)
@@ -163,7 +163,7 @@ def check_expression(request: scheduler.CreateScheduleRequest) -> Expression:
         find_zone(timezone)
     except ScheduleInvalid as invalid:
         path, constraint = "scheduleExpressionTimezone", "be a name of the IANA time zone database"
-        raise ValidationException.member(timezone, path, constraint, invalid.message) from invalid
+        raise ValidationException.of_member(timezone, path, constraint, invalid.message) from invalid
     try:
         return parse_aws(request.schedule_expression, timezone)
     except ScheduleInvalid as invalid:
@@ -175,7 +175,7 @@ def check_period(request: scheduler.CreateScheduleRequest) -> Period:
     started."""
     start, end = convert_moment(request.start_date), convert_moment(request.end_date)
     if start is not None and end is not None and end <= start:
-        raise ValidationException.member(str(request.end_date), "endDate", "be later than startDate")
+        raise ValidationException.of_member(str(request.end_date), "endDate", "be later than startDate")
     return Period(start, end)
 
 
@@ -189,9 +189,9 @@ def check_window(window: scheduler.FlexibleTimeWindow) -> int | None:
     """Returns the flexible window in minutes, or None if it is off."""
     minutes = window.maximum_window_in_minutes
     if window.mode == "FLEXIBLE" and minutes is None:
-        raise ValidationException.member(None, WINDOW, "not be null", "The mode is FLEXIBLE.")
+        raise ValidationException.of_member(None, WINDOW, "not be null", "The mode is FLEXIBLE.")
     if window.mode == "OFF" and minutes is not None:
-        raise ValidationException.member(str(minutes), WINDOW, "be null", "The mode is OFF.")
+        raise ValidationException.of_member(str(minutes), WINDOW, "be null", "The mode is OFF.")
     return minutes
 
 

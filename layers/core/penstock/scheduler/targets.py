@@ -44,10 +44,11 @@ def check_target(target: Target, context: Context) -> Target:
     """Returns the target to store, with a complete retry policy. Raises ValidationException."""
     given = [name for name in UNSUPPORTED_PARAMETERS if getattr(target, name) is not None]
     if given:
-        raise ValidationException.member("{…}", f"target.{_convert_to_camel(given[0])}", "be null", SUPPORTED_TARGETS)
+        path = f"target.{_convert_to_camel(given[0])}"
+        raise ValidationException.of_member("{…}", path, "be null", SUPPORTED_TARGETS)
     group_id = None if target.sqs_parameters is None else target.sqs_parameters.message_group_id
     if group_id is not None and not validation.is_group_id(group_id):
-        raise ValidationException.member(group_id, GROUP_ID, "satisfy regular expression pattern: [!-~]{1,128}")
+        raise ValidationException.of_member(group_id, GROUP_ID, "satisfy regular expression pattern: [!-~]{1,128}")
     _check_input(target.input)
     if is_bus_arn(target.arn):
         _check_bus(target, context)
@@ -89,50 +90,50 @@ def _check_bus(target: Target, context: Context) -> None:
     if (events is None) == (raw is None):
         shown, constraint = (None, "not be null") if raw is None else ("{…}", "be null")
         path = f"target.{_convert_to_camel(EVENT_PARAMETERS[0])}"
-        raise ValidationException.member(shown, path, constraint, "A bus requires parameters of one action.")
+        raise ValidationException.of_member(shown, path, constraint, "A bus requires parameters of one action.")
     if target.sqs_parameters is not None:
-        raise ValidationException.member("{…}", "target.sqsParameters", "be null", "The target is an event bus.")
+        raise ValidationException.of_member("{…}", "target.sqsParameters", "be null", "The target is an event bus.")
     try:
         build_bus_event(target, "{}" if target.input is None else target.input, context)
     except (EntryError, AwsError) as error:
         reason = error.message if isinstance(error, AwsError) else str(error)
-        raise ValidationException.member("{…}", "target", "be an event that the bus accepts", reason) from error
+        raise ValidationException.of_member("{…}", "target", "be an event that the bus accepts", reason) from error
 
 
 def _check_without_event_parameters(target: Target) -> None:
     for name in EVENT_PARAMETERS:
         if getattr(target, name) is not None:
             path = f"target.{_convert_to_camel(name)}"
-            raise ValidationException.member("{…}", path, "be null", "The target is not a custom event bus.")
+            raise ValidationException.of_member("{…}", path, "be null", "The target is not a custom event bus.")
 
 
 def _check_universal(target: Target, group_id: str | None, context: Context) -> None:
     """Raises ValidationException for an action that Penstock cannot call, and for an Input that is not its request."""
     if group_id is not None:
-        raise ValidationException.member(group_id, GROUP_ID, "be null", "The target is universal.")
+        raise ValidationException.of_member(group_id, GROUP_ID, "be null", "The target is universal.")
     try:
         action = read_action(target.arn)
     except UniversalTargetInvalid as invalid:
-        raise ValidationException.member(target.arn, "target.arn", CALLED, str(invalid)) from None
+        raise ValidationException.of_member(target.arn, "target.arn", CALLED, str(invalid)) from None
     if target.input is None:
-        raise ValidationException.member(None, INPUT, "not be null", "The target is universal.")
+        raise ValidationException.of_member(None, INPUT, "not be null", "The target is universal.")
     try:
         call = read_call(action, target.input, context)
     except UniversalTargetInvalid as invalid:
         constraint = f"be a request of {action.label} with {' and '.join(action.required)}"
-        raise ValidationException.member("…", INPUT, constraint, str(invalid)) from None
+        raise ValidationException.of_member("…", INPUT, constraint, str(invalid)) from None
     if not context.environment.settings.serves(read_region(call.arn)):
         raise _build_region_error(call.arn, INPUT, context.environment.settings)
     if isinstance(call.request, InvokeRequest):
         _check_listed(call.arn, INPUT, context)
         if call.request.invocation_type != "Event":
             detail = "Penstock invokes functions of schedules asynchronously: set InvocationType to Event."
-            raise ValidationException.member("…", INPUT, "have the InvocationType Event", detail)
+            raise ValidationException.of_member("…", INPUT, "have the InvocationType Event", detail)
 
 
 def _check_queue(arn: str, group_id: str | None) -> None:
     if is_fifo_name(arn) and group_id is None:
-        raise ValidationException.member(None, GROUP_ID, "not be null", "The target is a FIFO queue.")
+        raise ValidationException.of_member(None, GROUP_ID, "not be null", "The target is a FIFO queue.")
 
 
 def _check_listed(arn: str, path: str, context: Context) -> None:
@@ -140,15 +141,15 @@ def _check_listed(arn: str, path: str, context: Context) -> None:
     refusal = find_function_refusal(parse_function_arn(arn), arn, context.account_id, context.region, settings)
     if refusal is not None:
         constraint = "be a function of the caller's account and region that this installation may invoke"
-        raise ValidationException.member(arn, path, constraint, refusal)
+        raise ValidationException.of_member(arn, path, constraint, refusal)
 
 
 def _check_function(target: Target, group_id: str | None, context: Context) -> None:
     _check_listed(target.arn, "target.arn", context)
     if group_id is not None:
-        raise ValidationException.member(group_id, GROUP_ID, "be null", "The target is a function.")
+        raise ValidationException.of_member(group_id, GROUP_ID, "be null", "The target is a function.")
     if target.input is not None and not _is_json(target.input):
-        raise ValidationException.member("…", INPUT, "be JSON", "The target is a function.")
+        raise ValidationException.of_member("…", INPUT, "be JSON", "The target is a function.")
 
 
 def _is_json(text: str) -> bool:
@@ -167,17 +168,17 @@ def _check_topic(target: Target, group_id: str | None) -> None:
     topic = parse_topic_arn(target.arn)
     if topic is None:
         constraint = "be the ARN of a queue, a topic, a function, an event bus or a universal target"
-        raise ValidationException.member(target.arn, "target.arn", constraint, SUPPORTED_TARGETS)
+        raise ValidationException.of_member(target.arn, "target.arn", constraint, SUPPORTED_TARGETS)
     if topic.fifo != (group_id is not None):
         constraint = "not be null" if topic.fifo else "be null"
-        raise ValidationException.member(group_id, GROUP_ID, constraint, "FIFO topics require it, others refuse it.")
+        raise ValidationException.of_member(group_id, GROUP_ID, constraint, "FIFO topics require it, others refuse it.")
 
 
 def _check_dead_letters(target: Target) -> None:
     """Raises ValidationException for a dead-letter queue that no message could reach."""
     arn = None if target.dead_letter_config is None else target.dead_letter_config.arn
     if arn is not None and parse_queue_arn(arn) is None:
-        raise ValidationException.member(arn, "target.deadLetterConfig.arn", "be the ARN of a queue")
+        raise ValidationException.of_member(arn, "target.deadLetterConfig.arn", "be the ARN of a queue")
 
 
 def _check_regions(target: Target, settings: Settings) -> None:
@@ -191,7 +192,7 @@ def _check_regions(target: Target, settings: Settings) -> None:
 
 
 def _build_region_error(arn: str, path: str, settings: Settings) -> ValidationException:
-    return ValidationException.member(
+    return ValidationException.of_member(
         arn,
         path,
         "be in a region of this installation",
@@ -204,9 +205,9 @@ def _check_input(text: str | None) -> None:
         return
     data = validation.encode_text(text)
     if data is None:
-        raise ValidationException.member("…", INPUT, "have only characters that a message can have")
+        raise ValidationException.of_member("…", INPUT, "have only characters that a message can have")
     if len(data) > MAX_INPUT_BYTES:
-        raise ValidationException.member("…", INPUT, f"have length less than or equal to {MAX_INPUT_BYTES}")
+        raise ValidationException.of_member("…", INPUT, f"have length less than or equal to {MAX_INPUT_BYTES}")
 
 
 def fill_in_retry_policy(policy: RetryPolicy | None) -> RetryPolicy:

@@ -40,7 +40,9 @@ def check_archive_policy(text: str) -> None:
     days = policy.get("MessageRetentionPeriod")
     is_valid = isinstance(days, str | int) and _DAYS(str(days)) is not None and int(days) <= MAX_DAYS
     if policy and not is_valid:
-        raise InvalidParameter.named(f"{ARCHIVE}: MessageRetentionPeriod must be a number of days from 1 to {MAX_DAYS}")
+        raise InvalidParameter.named(
+            f"{ARCHIVE}: MessageRetentionPeriod must be a number of days from 1 to {MAX_DAYS}", member=ARCHIVE
+        )
 
 
 def check_replay_policy(text: str) -> None:
@@ -50,32 +52,32 @@ def check_replay_policy(text: str) -> None:
     if not policy:
         return
     if policy.get("PointType") != "Timestamp":
-        raise InvalidParameter.named(f"{REPLAY}: PointType must be Timestamp")
+        raise InvalidParameter.named(f"{REPLAY}: PointType must be Timestamp", member=REPLAY)
     start = _read_time("StartingPoint", policy.get("StartingPoint"))
     if start > datetime.now(UTC) + CLOCK_DIFFERENCE:
-        raise InvalidParameter.named(f"{REPLAY}: StartingPoint must not be in the future")
+        raise InvalidParameter.named(f"{REPLAY}: StartingPoint must not be in the future", member=REPLAY)
     if "EndingPoint" in policy and _read_time("EndingPoint", policy["EndingPoint"]) <= start:
-        raise InvalidParameter.named(f"{REPLAY}: EndingPoint must be after StartingPoint")
+        raise InvalidParameter.named(f"{REPLAY}: EndingPoint must be after StartingPoint", member=REPLAY)
 
 
 def check_replaying_topic(attributes: Mapping[str, str], topic: TopicArn) -> None:
     """Raises InvalidParameter for a ReplayPolicy of a subscription to a standard topic, which has no archive."""
     if attributes.get(REPLAY) and not topic.fifo:
-        raise InvalidParameter.named(f"{REPLAY}: can only be set for FIFO topics")
+        raise InvalidParameter.named(f"{REPLAY}: can only be set for FIFO topics", member=REPLAY)
 
 
 def build_archive_error() -> InvalidParameter:
     """Returns the error for a ReplayPolicy of a subscription to a topic without an archive."""
-    return InvalidParameter.named(f"{REPLAY}: the topic has no {ARCHIVE}")
+    return InvalidParameter.named(f"{REPLAY}: the topic has no {ARCHIVE}", member=REPLAY)
 
 
 def _read(name: str, text: str, members: tuple[str, ...]) -> dict[str, object]:
     policy = decode_policy(text)
     if not isinstance(policy, dict):
-        raise InvalidParameter.named(f"{name}: failed to parse JSON.")
+        raise InvalidParameter.named(f"{name}: failed to parse JSON.", member=name)
     unknown = next((member for member in policy if member not in members), None)
     if unknown is not None:
-        raise InvalidParameter.named(f"{name}: Attribute {unknown[:256]} is unknown.")
+        raise InvalidParameter.named(f"{name}: Attribute {unknown[:256]} is unknown.", member=name)
     return policy
 
 
@@ -85,7 +87,7 @@ def _read_time(name: str, value: object) -> datetime:
             return datetime.fromisoformat(value).astimezone(UTC)
     except (ValueError, OverflowError):
         pass
-    raise InvalidParameter.named(f"{REPLAY}: {name} must be a time such as 2026-01-31T00:00:00.000Z")
+    raise InvalidParameter.named(f"{REPLAY}: {name} must be a time such as 2026-01-31T00:00:00.000Z", member=REPLAY)
 
 
 def decode_policy(text: str | None) -> object:

@@ -145,9 +145,9 @@ def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
     known = {**TOPIC, **FIFO_TOPIC}
     for name, value in attributes.items():
         if name not in known:
-            raise InvalidParameter.named(f"Unknown attribute {name[:256]}")
+            raise InvalidParameter.named(f"Unknown attribute {name[:256]}", member=name[:256])
         if name in FIFO_TOPIC and name != "FifoTopic" and not fifo:
-            raise InvalidParameter.named(f"{name}: can only be set for FIFO topics")
+            raise InvalidParameter.named(f"{name}: can only be set for FIFO topics", member=name)
         if encode_text(value) is None or not known[name](value):
             raise InvalidParameter.named(name)
         if name == "Policy" and value:
@@ -169,13 +169,13 @@ def _check_access_policy(text: str) -> None:
     if problem is None:
         return
     if problem.kind == "action":
-        raise InvalidParameter.named("Policy statement action out of service scope!")
+        raise InvalidParameter.named("Policy statement action out of service scope!", member="Policy")
     raise build_policy_error("PrincipalNotFound" if problem.kind == "principal" else "null")
 
 
 def build_policy_error(reason: str = "null") -> InvalidParameter:
     """Returns the error for an access policy. AWS's reason is `null` for every fault except a wrong principal."""
-    return InvalidParameter.named(f"Policy Error: {reason}")
+    return InvalidParameter.named(f"Policy Error: {reason}", member="Policy")
 
 
 def is_topic_attribute(name: str) -> bool:
@@ -236,13 +236,15 @@ def check_subscription_attributes(attributes: Mapping[str, str], protocol: str) 
             raise InvalidParameter.named("AttributeName")
         if encode_text(value) is None or not SUBSCRIPTION[name](value):
             reason = _REASONS.get(name, "Invalid value [{}]").format(value[:64])
-            raise InvalidParameter.named(f"{name}: {reason}")
+            raise InvalidParameter.named(f"{name}: {reason}", member=name)
         if name in POLICY_CHECKS:
             POLICY_CHECKS[name](value)
         if name == "RawMessageDelivery" and value.lower() == "true" and protocol not in RAW_PROTOCOLS:
-            raise InvalidParameter.named(f"Delivery protocol [{protocol}] does not support raw message delivery.")
+            raise InvalidParameter.named(
+                f"Delivery protocol [{protocol}] does not support raw message delivery.", member=name
+            )
         if name == "DeliveryPolicy" and value and protocol not in ("http", "https"):
-            raise InvalidParameter.named(f"Delivery protocol [{protocol}] does not support DeliveryPolicy")
+            raise InvalidParameter.named(f"Delivery protocol [{protocol}] does not support DeliveryPolicy", member=name)
         if name == "DeliveryPolicy" and value:
             check_delivery_policy(value)
 
@@ -253,15 +255,16 @@ def check_redrive_policy(text: str) -> None:
         return
     policy = decode_policy(text)
     if not isinstance(policy, dict):
-        raise InvalidParameter.named("RedrivePolicy: failed to parse JSON.")
+        raise InvalidParameter.named("RedrivePolicy: failed to parse JSON.", member="RedrivePolicy")
     unknown = next((name for name in policy if name != "deadLetterTargetArn"), None)
     if unknown is not None:
-        raise InvalidParameter.named(f"RedrivePolicy: invalid JSON. Attribute {unknown[:256]} is unknown.")
+        text = f"RedrivePolicy: invalid JSON. Attribute {unknown[:256]} is unknown."
+        raise InvalidParameter.named(text, member="RedrivePolicy")
     target = policy.get("deadLetterTargetArn")
     if target is None:
-        raise InvalidParameter.named("RedrivePolicy: Missing deadLetterTargetArn attribute")
+        raise InvalidParameter.named("RedrivePolicy: Missing deadLetterTargetArn attribute", member="RedrivePolicy")
     if not isinstance(target, str) or parse_queue_arn(target) is None:
-        raise InvalidParameter.named("RedrivePolicy: deadLetterTargetArn is an invalid arn")
+        raise InvalidParameter.named("RedrivePolicy: deadLetterTargetArn is an invalid arn", member="RedrivePolicy")
 
 
 POLICY_CHECKS: Mapping[str, Callable[[str], None]] = {

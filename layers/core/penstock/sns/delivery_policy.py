@@ -54,7 +54,7 @@ _DEFAULT_REQUEST: Final[Policy] = {"headerContentType": CONTENT_TYPE}
 
 
 def build_policy_error(reason: str) -> InvalidParameter:
-    return InvalidParameter.named(f"DeliveryPolicy: {reason}")
+    return InvalidParameter.named(f"DeliveryPolicy: {reason}", member="DeliveryPolicy")
 
 
 # --- effective policies ----------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ writes no `<Detail/>` into an XML error, so `encode_error` in aws/codec/xml.py o
 from collections.abc import Sequence
 from types import MappingProxyType
 
-from penstock.aws.codec.limits import Violation, describe_violations
+from penstock.aws.codec.limits import Violation, describe_violations, find_member
 from penstock.errors import AccessDenied, AwsError, InternalFailure, RequestThrottled
 
 SNS = "com.amazonaws.sns"
@@ -28,13 +28,15 @@ class InvalidParameter(SnsError):
     default_message = "Invalid parameter"
 
     @classmethod
-    def named(cls, name: str, reason: str = "") -> "InvalidParameter":
-        """Returns `Invalid parameter: TopicArn`, with a reason if AWS gives one."""
-        return cls(f"Invalid parameter: {name} Reason: {reason}" if reason else f"Invalid parameter: {name}")
+    def named(cls, name: str, reason: str = "", *, member: str | None = None) -> "InvalidParameter":
+        """Returns `Invalid parameter: TopicArn`, with a reason if AWS gives one. In some of AWS's texts, a sentence
+        replaces the member's name. `member` is then the name."""
+        text = f"Invalid parameter: {name} Reason: {reason}" if reason else f"Invalid parameter: {name}"
+        return cls(text, member=name if member is None else member)
 
     def within(self, member: str) -> "InvalidParameter":
         """Returns the error for a value in a map: `Invalid parameter: Attributes Reason: FilterPolicy: …`."""
-        return type(self).named(member, self.message.removeprefix("Invalid parameter: "))
+        return type(self).named(member, self.message.removeprefix("Invalid parameter: "), member=self.member)
 
 
 class ParameterValueInvalid(SnsError):
@@ -49,7 +51,7 @@ class ValidationError(SnsError):
     @classmethod
     def of(cls, problems: Sequence[Violation]) -> "ValidationError":
         """Returns the error with all violations of a request's members in one text."""
-        return cls(describe_violations(problems))
+        return cls(describe_violations(problems), member=find_member(problems))
 
     @classmethod
     def missing(cls, path: str) -> "ValidationError":

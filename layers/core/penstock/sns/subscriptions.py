@@ -126,9 +126,9 @@ def build_error(code: str) -> errors.SnsError:
     if code == "SubscriptionExists":
         return errors.InvalidParameter.named("Attributes", "Subscription already exists with different attributes")
     return {
-        "FilterPolicyLimitExceeded": errors.FilterPolicyLimitExceeded(),
+        "FilterPolicyLimitExceeded": errors.FilterPolicyLimitExceeded(member="FilterPolicy"),
         "SubscriptionLimitExceeded": errors.SubscriptionLimitExceeded(),
-        "LargeMessages": errors.InvalidParameter.named("TopicArn", LARGE_MESSAGES),
+        "LargeMessages": errors.InvalidParameter.named("TopicArn", LARGE_MESSAGES, member="Protocol"),
         "NoArchive": build_archive_error(),
     }.get(code, errors.NotFound())
 
@@ -144,7 +144,7 @@ def confirm_subscription(
     if authenticates and is_anonymous(context):
         raise errors.AuthorizationError("AuthenticateOnUnsubscribe is for signed requests only.")
     if not _TOKEN_OF_AWS(request.token):
-        raise errors.InvalidParameter("Invalid token")
+        raise errors.InvalidParameter("Invalid token", member="Token")
     # Penstock creates no token of another form, and SQL finds no subscription for an empty token.
     token = request.token if _TOKEN(request.token) else ""
     (row,) = yield from Call(CONFIRM_SUBSCRIPTION, (str(topic), token, authenticates))
@@ -296,7 +296,8 @@ def check_dead_letter_type(attributes: Mapping[str, str], protocol: str, endpoin
     is_ordered = protocol == "sqs" and topic.fifo and is_fifo_name(endpoint)
     if is_ordered and not all(map(is_fifo_name, list_dead_letter_queues(attributes))):
         raise errors.InvalidParameter.named(
-            "RedrivePolicy: must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic."
+            "RedrivePolicy: must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic.",
+            member="RedrivePolicy",
         )
 
 
@@ -375,7 +376,9 @@ def check_attributes(attributes: Mapping[str, str], protocol: str, endpoint: str
         check_dead_letter_type(attributes, protocol, endpoint, topic)
         check_replaying_topic(topic_attributes.normalize_values(attributes), topic)
         if protocol == "firehose" and not _ROLE(attributes.get("SubscriptionRoleArn", "")):
-            raise errors.InvalidParameter.named("SubscriptionRoleArn: the ARN of a role is required")
+            raise errors.InvalidParameter.named(
+                "SubscriptionRoleArn: the ARN of a role is required", member="SubscriptionRoleArn"
+            )
         return compile_filter(attributes)
     except errors.InvalidParameter as error:
         raise error.within("Attributes") from error
@@ -398,17 +401,19 @@ def check_endpoint(protocol: str, endpoint: str, topic: TopicArn, context: Conte
     if protocol == "sqs":
         queue = parse_queue_arn(endpoint)
         if queue is None or not context.environment.settings.serves(queue.region):
-            raise errors.InvalidParameter.named("SQS endpoint ARN")
+            raise errors.InvalidParameter.named("SQS endpoint ARN", member="Endpoint")
         if is_fifo_name(endpoint) and not topic.fifo:
-            raise errors.InvalidParameter(FIFO_QUEUE)
+            raise errors.InvalidParameter(FIFO_QUEUE, member="Endpoint")
     elif protocol not in ("http", "https", *ENDPOINTS):
-        raise errors.InvalidParameter.named(f"Amazon SNS does not support this protocol string: {protocol[:64]}")
+        raise errors.InvalidParameter.named(
+            f"Amazon SNS does not support this protocol string: {protocol[:64]}", member="Protocol"
+        )
     elif topic.fifo:
-        raise errors.InvalidParameter.named("Invalid protocol type: " + protocol)
+        raise errors.InvalidParameter.named("Invalid protocol type: " + protocol, member="Protocol")
     elif protocol in ENDPOINTS:
         is_valid, refusal = ENDPOINTS[protocol]
         if encode_text(endpoint) is None or not is_valid(endpoint):
-            raise errors.InvalidParameter(refusal.format(endpoint[:64]))
+            raise errors.InvalidParameter(refusal.format(endpoint[:64]), member="Endpoint")
         check_function(protocol, endpoint, context)
     else:
         check_url(protocol, endpoint)
@@ -422,13 +427,13 @@ def check_function(protocol: str, endpoint: str, context: Context) -> None:
         function = parse_function_arn(endpoint)
         refusal = find_function_refusal(function, endpoint, context.account_id, context.region, settings)
         if refusal is not None:
-            raise errors.InvalidParameter.named(f"Endpoint: {refusal}")
+            raise errors.InvalidParameter.named(f"Endpoint: {refusal}", member="Endpoint")
 
 
 def check_url(protocol: str, endpoint: str) -> None:
     """Raises InvalidParameter for a text that is not a URL of the protocol."""
     if not endpoint.startswith(f"{protocol}://"):
-        raise errors.InvalidParameter.named("Endpoint must match the specified protocol")
+        raise errors.InvalidParameter.named("Endpoint must match the specified protocol", member="Endpoint")
     if find_endpoint_problem(endpoint, takes_credentials=True) is not None:
         raise errors.InvalidParameter.named("Endpoint")
 
@@ -439,7 +444,8 @@ def compile_changed_filter(attributes: Mapping[str, str]) -> str | None:
     try:
         return compile_filter(attributes)
     except errors.InvalidParameter as error:
-        raise errors.InvalidParameter.named(NESTED) if error.message.endswith(NESTED) else error from error
+        is_nested = error.message.endswith(NESTED)
+        raise errors.InvalidParameter.named(NESTED, member="FilterPolicy") if is_nested else error from error
 
 
 def compile_filter(attributes: Mapping[str, str]) -> str | None:

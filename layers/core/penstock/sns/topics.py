@@ -53,7 +53,7 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
     attributes = topic_attributes.normalize_values(request.attributes or {})
     fifo = attributes.get("FifoTopic") == "true"
     if not is_topic_name(request.name) or is_fifo_name(request.name) != fifo:
-        raise errors.InvalidParameter("Invalid parameter: Topic Name", NAME_RULE)
+        raise errors.InvalidParameter("Invalid parameter: Topic Name", NAME_RULE, member="Name")
     try:
         topic_attributes.check_topic_attributes(attributes, fifo)
         topic_attributes.check_key(attributes, context.environment.settings)
@@ -133,7 +133,9 @@ def check_bus(attributes: Mapping[str, str], topic: TopicArn, context: Context) 
         return
     rows = yield from Call(LIST_EVENT_BUSES, (topic.account_id, topic.region, name, None, 1))
     if not rows or rows[0].bus["name"] != name:  # Of the names with this prefix, the name itself is the first.
-        raise errors.InvalidParameter.named(f"{topic_attributes.BUS}: the account has no event bus of this name")
+        raise errors.InvalidParameter.named(
+            f"{topic_attributes.BUS}: the account has no event bus of this name", member=topic_attributes.BUS
+        )
     if context.user is not None:
         from penstock.access.authorization import authorize_one  # noqa: PLC0415 - only QUEUE_ACCESS=sigv4 needs it
 
@@ -211,7 +213,7 @@ def check_tags(tags: Sequence[sns.Tag]) -> dict[str, str]:
             raise errors.InvalidParameter.named("Tags", f"Tag value is not valid: {tag.value[:512]}")
     found = {tag.key: tag.value for tag in tags}
     if len(found) < len(tags):
-        raise errors.InvalidParameter.named("Duplicated keys are not allowed.")
+        raise errors.InvalidParameter.named("Duplicated keys are not allowed.", member="Tags")
     if len(found) > topic_attributes.MAX_TAGS:
         raise errors.TagLimitExceeded
     return found

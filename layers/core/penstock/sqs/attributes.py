@@ -233,17 +233,18 @@ def show_attributes(stored: Mapping[str, str], named: Iterable[str] = ()) -> dic
 
 def build_unknown_error(name: str) -> AwsError:
     """Returns the error for a name that is not an attribute of this queue."""
-    return InvalidAttributeName(f"Unknown Attribute {name}.")
+    return InvalidAttributeName(f"Unknown Attribute {name}.", member=name)
 
 
 def build_fifo_error(name: str) -> AwsError:
     """Returns the error for an attribute of FIFO queues on a standard queue."""
-    return InvalidAttributeName(f"You can specify the {name} only when FifoQueue is set to true.")
+    return InvalidAttributeName(f"You can specify the {name} only when FifoQueue is set to true.", member=name)
 
 
 def build_value_error(name: str, reason: str = "") -> AwsError:
     """Returns the error for an invalid value, with AWS's reason if AWS gives one."""
-    return InvalidAttributeValue(f"Invalid value for the parameter {name}." + (f" Reason: {reason}" if reason else ""))
+    text = f"Invalid value for the parameter {name}." + (f" Reason: {reason}" if reason else "")
+    return InvalidAttributeValue(text, member=name)
 
 
 def build_scope_error() -> AwsError:
@@ -392,7 +393,9 @@ def _build_allow_policy_error(text: str) -> AwsError:
 
 
 def build_policy_error(parameter: str, text: str, reason: str) -> AwsError:
-    return InvalidParameterValue(f"Value {text} for parameter {parameter} is invalid. Reason: {reason}")
+    return InvalidParameterValue(
+        f"Value {text} for parameter {parameter} is invalid. Reason: {reason}", member=parameter
+    )
 
 
 def _decode_json(text: str) -> Any:

@@ -227,10 +227,11 @@ def check_queue_name(name: str, *, fifo: bool) -> None:
     if fifo:
         raise errors.InvalidParameterValue(
             "The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, "
-            "must end with .fifo suffix and be 1 to 80 in length."
+            "must end with .fifo suffix and be 1 to 80 in length.",
+            member="QueueName",
         )
     raise errors.InvalidParameterValue(
-        "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
+        "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length", member="QueueName"
     )
 
 

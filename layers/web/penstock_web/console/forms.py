@@ -100,22 +100,18 @@ class FieldProblem(NamedTuple):
 
 MAX_EXCERPT_LENGTH: Final = 60
 _NOT_JSON: Final = "failed to parse JSON"
-_DENIED: Final = " is not authorized to perform: "
-"""Part of the text of `access.denial.build_denial`."""
 _OF_ATTRIBUTES: Final = "Invalid parameter: Attributes Reason: "
 _SOURCE = re.compile(r" \(start marker at \[Source: .*?\]\)")
 _PLACE = re.compile(r"line: (\d{1,7}), column: (\d{1,7})")
 
 
-def find_problems(error: AwsError, form: Form, words: Mapping[str, str]) -> dict[str, FieldProblem]:
-    """Returns an error by the field that it is about. `words` maps words of error texts to fields, and the first word
-    in the text counts. An error without such a word has an empty name, and belongs to the whole form. So does the
-    refusal of an action, because it contains names that the client chose.
+def find_problems(error: AwsError, form: Form, fields: Mapping[str, str]) -> dict[str, FieldProblem]:
+    """Returns an error by the field that it is about. `fields` maps the names of members to fields. The last name in
+    the path of the error's member counts that has a field. An error without such a name has an empty name, and belongs
+    to the whole form.
     """
     text = error.message if error.detail is None else f"{error.message.rstrip('.')}. {error.detail}"
-    is_denied = _DENIED in text
-    found = [(text.index(word), field) for word, field in words.items() if word in text and not is_denied]
-    field = min(found)[1] if found else ""
+    field = next((fields[name] for name in reversed(error.member.split(".")) if name in fields), "")
     return {field: locate_problem(text, form.get_text(field))}
 
 

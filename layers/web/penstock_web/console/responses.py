@@ -170,11 +170,11 @@ class Refusal(NamedTuple):
 ACCEPTED: Final = Refusal()
 
 
-def explain_refusal(error: AwsError, form: Form, words: Mapping[str, str]) -> Refusal:
+def explain_refusal(error: AwsError, form: Form, fields: Mapping[str, str]) -> Refusal:
     """Returns an error at the field that it is about (`find_problems`). Raises the error if the service is at fault."""
     if not error.sender_fault:
         raise error
-    return Refusal(find_status(error), find_problems(error, form, words))
+    return Refusal(find_status(error), find_problems(error, form, fields))
 
 
 def find_target_problem(error: AwsError | None, field: str, queue: str) -> dict[str, FieldProblem]:

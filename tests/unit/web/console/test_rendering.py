@@ -120,14 +120,15 @@ def test_a_problem_shows_its_place_in_the_text(text: str, value: str, problem: t
     assert locate_problem(text, value) == FieldProblem(*problem)
 
 
-def test_a_problem_belongs_to_the_field_of_its_first_word() -> None:
+def test_a_problem_belongs_to_the_field_of_its_member() -> None:
     form = Form.filled({"filter": "{"})
-    words = {"Endpoint": "endpoint", "FilterPolicy": "filter"}
-    found = find_problems(InvalidParameterValue('FilterPolicy: "Endpoint"\n line: 1, column: 2'), form, words)
+    fields = {"Endpoint": "endpoint", "FilterPolicy": "filter"}
+    text = 'FilterPolicy: "Endpoint"\n line: 1, column: 2'
+    found = find_problems(InvalidParameterValue(text, member="Endpoint.FilterPolicy.0"), form, fields)
     assert found == {"filter": FieldProblem('Line 1, column 2: FilterPolicy: "Endpoint"', "{")}
-    assert find_problems(InvalidParameterValue("other"), form, words) == {"": FieldProblem("other")}
+    assert find_problems(InvalidParameterValue("Endpoint", member="X"), form, fields) == {"": FieldProblem("Endpoint")}
     denied = "User: u is not authorized to perform: sns:Subscribe on resource: Endpoint because no policy allows it"
-    assert find_problems(AccessDenied(denied), form, words) == {"": FieldProblem(denied)}
+    assert find_problems(AccessDenied(denied), form, fields) == {"": FieldProblem(denied)}
 
 
 @pytest.mark.parametrize(

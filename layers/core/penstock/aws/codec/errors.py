@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from penstock import errors
 from penstock.errors import AwsError
 
-from .limits import Problems, describe_violations
+from .limits import Problems, describe_violations, find_member
 
 # The names of errors that all services share.
 COMMON_NAMES: Mapping[type[AwsError], str] = {
@@ -35,7 +35,7 @@ class ConstraintViolation(AwsError):
     json_type = query_code = "ValidationException"
 
     def __init__(self, problems: Problems) -> None:
-        super().__init__(describe_violations(problems))
+        super().__init__(describe_violations(problems), member=find_member(problems))
         self.problems = problems
 
 

@@ -45,6 +45,12 @@ def describe_violations(problems: Sequence[Violation]) -> str:
     return f"{number} validation error{'s' if number > 1 else ''} detected: {'; '.join(texts)}"
 
 
+def find_member(problems: Sequence[Violation]) -> str:
+    """Returns the path of the first violated member for `AwsError.member`, in the spelling of AWS's model."""
+    parts = problems[0].path.split(".") if problems else []
+    return ".".join(part[:1].upper() + part[1:] for part in parts)
+
+
 def find_scalar_problems(limits: Limits, value: str | int, path: str) -> Problems:
     reasons = find_text_reasons(limits, value) if isinstance(value, str) else size_reasons(limits, value, "value")
     return [Violation(f"'{str(value)[:MAX_QUOTED_LENGTH]}'", path, reason) for reason in reasons]

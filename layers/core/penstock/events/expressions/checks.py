@@ -29,7 +29,8 @@ def check_expressions(configuration: Mapping[str, object], context: Context) -> 
     fault = yield from Ask(partial(_find_fault, context.environment.cache(Evaluator), sources))
     if fault is not None:
         place = "" if fault.position is None else f" at character {fault.position + BEGIN}"
-        raise InvalidInputException(f"{found[fault.failed][0]} is not valid JSONata{place}: {fault.error}")
+        path = found[fault.failed][0]
+        raise InvalidInputException(f"{path} is not valid JSONata{place}: {fault.error}", member=path)
 
 
 def _find_fault(evaluator: Evaluator, sources: list[str]) -> Response | None:

@@ -296,7 +296,7 @@ def set_alert_url(url: str | None, context: Context) -> Operation[None]:
         try:
             parse_alert_url(url)
         except ValueError as error:
-            raise InvalidParameterValue(f"url: {error}") from None
+            raise InvalidParameterValue(f"url: {error}", member="url") from None
     yield from Call(CHANGE_ALERT_URL, (context.account_id, url))
 
 

@@ -157,7 +157,9 @@ def _read_configuration(given: JsonObject, role: str) -> JsonObject:
     unknown = sorted(given.keys() - CONFIGURATION)
     if unknown:
         known = ", ".join(sorted(CONFIGURATION))
-        raise errors.InvalidParameterValue(f"configuration: {unknown[0][:80]!r} is not one of {known}")
+        raise errors.InvalidParameterValue(
+            f"configuration: {unknown[0][:80]!r} is not one of {known}", member="configuration"
+        )
     invoke = given.get("InvokeConfiguration")
     return {**given, "InvokeConfiguration": {"RoleArn": role, **invoke}} if isinstance(invoke, dict) else dict(given)
 
@@ -180,7 +182,7 @@ def _build_start(new: NewSubscriber) -> JsonObject:
     """Returns the members about the first event that the subscriber receives, and the last."""
     if new.start is None:
         if new.end is not None:
-            raise errors.InvalidParameterValue("to: only with from")
+            raise errors.InvalidParameterValue("to: only with from", member="to")
         return {"StartingPosition": "LATEST"}
     point: JsonObject = {"PointType": "HORIZON"}
     if new.start != OLDEST:
@@ -193,7 +195,8 @@ def _build_start(new: NewSubscriber) -> JsonObject:
 def _read_time(name: str, text: str) -> float:
     at = parse_timestamp(text)
     if at is None:
-        raise errors.InvalidParameterValue(f"{name}: an RFC 3339 time{f', or {OLDEST!r}' if name == 'from' else ''}")
+        other = f", or {OLDEST!r}" if name == "from" else ""
+        raise errors.InvalidParameterValue(f"{name}: an RFC 3339 time{other}", member=name)
     return at.timestamp()
 
 
@@ -211,7 +214,7 @@ def _build_tag_requests(
     if isinstance(tags, msgspec.UnsetType):
         return []
     if len(check_tags(tags)) > MAX_TAGS:
-        raise errors.InvalidParameterValue(f"tags: at most {MAX_TAGS}")
+        raise errors.InvalidParameterValue(f"tags: at most {MAX_TAGS}", member="tags")
     requests: list[TagRequest] = []
     if removed := sorted(found.tags.keys() - tags.keys()):
         requests.append(_decode(aws.UntagResourceRequest, {"ResourceArn": found.arn, "TagKeys": removed}))

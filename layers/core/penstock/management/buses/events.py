@@ -189,7 +189,8 @@ def _read_entry(number: int, event: NewBusEvent) -> AnyEntry:
     if isinstance(event.data, msgspec.UnsetType):
         return _read_enveloped(number, event)
     if event.source or event.detail_type or event.resources or event.time or event.detail is not msgspec.UNSET:
-        raise errors.InvalidParameterValue(f"event {number}: either data, or source, detail_type and detail")
+        text = f"event {number}: either data, or source, detail_type and detail"
+        raise errors.InvalidParameterValue(text, member="source")
     system = PutRawEventsSystemMetadata(
         content_type=JSON, event_group_id=event.group_id, deduplication_id=event.deduplication_id
     )
@@ -198,7 +199,8 @@ def _read_entry(number: int, event: NewBusEvent) -> AnyEntry:
 
 def _read_enveloped(number: int, event: NewBusEvent) -> PutEventsRequestEntry:
     if event.source is None or event.detail_type is None or event.metadata:
-        raise errors.InvalidParameterValue(f"event {number}: either data with metadata, or source and detail_type")
+        text = f"event {number}: either data with metadata, or source and detail_type"
+        raise errors.InvalidParameterValue(text, member="source")
     at = _read_time(f"event {number}: time", event.time)
     return PutEventsRequestEntry(
         source=event.source,

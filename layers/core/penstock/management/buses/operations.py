@@ -100,7 +100,9 @@ def set_stopped(
     found = yield from find_stored(bus, subscriber, context)
     yield from authorize_on("UpdateSubscriber", found.arn, context)
     if skips and found.state == "RUNNING":
-        raise errors.InvalidParameterValue("position: only a stopped subscriber can skip the events that it has missed")
+        raise errors.InvalidParameterValue(
+            "position: only a stopped subscriber can skip the events that it has missed", member="position"
+        )
     if (found.state == "STOPPED") != stopped:
         request = UpdateSubscriberRequest(subscriber_arn=found.arn, state="STOPPED" if stopped else "RUNNING")
         if not stopped:
@@ -154,10 +156,12 @@ def _read_start(start: Replay, bus: StoredBus) -> datetime:
         return bus.window_start
     at = parse_timestamp(start.start)
     if at is None:
-        raise errors.InvalidParameterValue(f"from: an RFC 3339 time, or {OLDEST!r}")
+        raise errors.InvalidParameterValue(f"from: an RFC 3339 time, or {OLDEST!r}", member="from")
     if not bus.window_start <= at <= bus.now:
         oldest = to_millisecond(bus.window_start)
-        raise errors.InvalidParameterValue(f"from: a time between {oldest}, from which the bus retains events, and now")
+        raise errors.InvalidParameterValue(
+            f"from: a time between {oldest}, from which the bus retains events, and now", member="from"
+        )
     return at
 
 

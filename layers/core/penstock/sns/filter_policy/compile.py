@@ -99,7 +99,7 @@ def compile_topic_policy(text: str, scope: str) -> str | None:
         if compiled is not None and excludes_suffixes(decode_json(text)):
             raise build_operator_error("Unsupported anything-but pattern: suffix")
     except InvalidParameter as error:
-        raise InvalidParameter(error.message + describe_place(text, error.message)) from None
+        raise InvalidParameter(error.message + describe_place(text, error.message), member=error.member) from None
     return compiled
 
 

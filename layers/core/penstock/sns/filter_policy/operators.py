@@ -50,7 +50,7 @@ class Operator:
 
 
 def build_operator_error(reason: str) -> InvalidParameter:
-    return InvalidParameter.named(f"FilterPolicy: {reason}")
+    return InvalidParameter.named(f"FilterPolicy: {reason}", member="FilterPolicy")
 
 
 def parse_operator(value: object) -> Operator:

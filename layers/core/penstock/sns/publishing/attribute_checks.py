@@ -4,6 +4,7 @@ The texts are SNS's, as recorded at AWS. SNS shares its other rules with SQS, so
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -37,16 +38,17 @@ def check_attribute_types(messages: Iterable[tuple[str, Given | None]]) -> None:
 
 def check_attributes(given: Given) -> dict[str, MessageAttributeValue]:
     """Returns the attributes in SQS's format. Raises ParameterValueInvalid. A Number.Array is not a number."""
+    build_error = partial(errors.ParameterValueInvalid, member="MessageAttributes")
     attributes = {
         name: MessageAttributeValue(value.data_type or "", value.string_value, value.binary_value)
         for name, value in given.items()
     }
     for name, value in attributes.items():
         if (problem := find_name_problem(name) or find_value_problem(name, value)) is not None:
-            raise errors.ParameterValueInvalid(problem)
+            raise build_error(problem)
         checked = name.removeprefix("AWS.") if name.startswith(RESERVED) else name
         as_sqs = replace(value, data_type="String") if value.data_type == "Number.Array" else value
-        apply_sqs_rule(validation.check_message_attributes, {checked: as_sqs}, errors.ParameterValueInvalid)
+        apply_sqs_rule(validation.check_message_attributes, {checked: as_sqs}, build_error)
     return attributes
 
 

@@ -73,7 +73,7 @@ def build_message_or_error(
 def build_message(entry: Entry, target: Target) -> OutgoingMessage:
     """Validates and measures a request's message. Raises InvalidParameter, ParameterValueInvalid."""
     if not entry.message:
-        raise errors.InvalidParameter.named("Empty message")
+        raise errors.InvalidParameter.named("Empty message", member="Message")
     if entry.subject is not None:
         check_subject(entry.subject)
     attributes = check_attributes(entry.message_attributes or {})
@@ -106,7 +106,8 @@ def build_texts(entry: Entry, platform: str | None) -> dict[str, str]:
     try:
         members = decode_typed(_members, entry.message)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise errors.InvalidParameter.named("Message Structure - JSON message body failed to parse") from error
+        problem = "Message Structure - JSON message body failed to parse"
+        raise errors.InvalidParameter.named(problem, member="Message") from error
     texts = {name: text for name in ("default", *PROTOCOLS) if (text := decode_text(members.get(name))) is not None}
     if platform in texts:
         texts.setdefault("default", texts[platform])
@@ -167,7 +168,7 @@ def check_batch(entries: Sequence[sns.PublishBatchRequestEntry]) -> None:
 # --- errors ----------------------------------------------------------------------------------------------------------
 def build_length_error() -> errors.InvalidParameter:
     """Returns the error for a message longer than the topic's MaximumMessageSize, or than MAX_MESSAGE_BYTES."""
-    return errors.InvalidParameter.named("Message too long")
+    return errors.InvalidParameter.named("Message too long", member="Message")
 
 
 def build_id_error(entry_id: str) -> errors.TopicInvalidBatchEntryId:
@@ -181,18 +182,22 @@ def build_id_error(entry_id: str) -> errors.TopicInvalidBatchEntryId:
 def build_default_error(platform: str | None) -> errors.InvalidParameter:
     """Returns the error for a message of MessageStructure `json` without a text for its recipients."""
     if platform is None:
-        return errors.InvalidParameter.named("Message Structure - No default entry in JSON message body")
-    return errors.InvalidParameter.named(f"JSON must contain an entry for 'default' or '{platform}'.")
+        text = "Message Structure - No default entry in JSON message body"
+        return errors.InvalidParameter.named(text, member="Message")
+    return errors.InvalidParameter.named(f"JSON must contain an entry for 'default' or '{platform}'.", member="Message")
 
 
 def group_required() -> errors.InvalidParameter:
     """Returns the error for a message without a group on a FIFO topic."""
-    return errors.InvalidParameter.named("The MessageGroupId parameter is required for FIFO topics")
+    return errors.InvalidParameter.named(
+        "The MessageGroupId parameter is required for FIFO topics", member="MessageGroupId"
+    )
 
 
 def build_deduplication_error() -> errors.InvalidParameter:
     """Returns the error for a missing deduplication id on a FIFO topic that does not derive the id from the
     content."""
     return errors.InvalidParameter.named(
-        "The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
+        "The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly",
+        member="MessageDeduplicationId",
     )

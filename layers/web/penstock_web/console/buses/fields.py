@@ -67,7 +67,7 @@ def read_number(form: Form, name: str) -> int | None:
     """Returns a field as a whole number, or None for an empty field. Raises InvalidParameterValue."""
     text = form.get(name).strip()
     if text and not (text.isascii() and text.isdigit() and len(text) <= 6):
-        raise InvalidParameterValue(f"'{name}': a whole number.")
+        raise InvalidParameterValue(f"'{name}': a whole number.", member=name)
     return int(text) if text else None
 
 
@@ -75,7 +75,8 @@ def check_json(field: str, text: str) -> bool:
     """Returns True. Raises InvalidParameterValue with the place of a fault."""
     fault = find_json_fault(text)
     if fault is not None:
-        raise InvalidParameterValue(f"{field}: {fault.text}\n line: {fault.line}, column: {fault.column}")
+        text = f"{field}: {fault.text}\n line: {fault.line}, column: {fault.column}"
+        raise InvalidParameterValue(text, member=field)
     return True
 
 

@@ -10,6 +10,7 @@ import msgspec
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import InvalidParameterValue
+from penstock.events.targets import BLOCKS
 from penstock.management.buses.types import Filters, NewSubscriber, SubscriberDescription, SubscriberPatch
 from penstock.postgres.statement import JsonObject
 from penstock_web.console.forms import Form
@@ -18,17 +19,15 @@ from .fields import check_json, read_changed_tags, read_number, read_utc
 
 SCOPES: Final = {"filter": "DATA", "filter_metadata": "METADATA", "filter_system": "SYSTEM_METADATA"}
 """The scopes of filters by the form's fields."""
-WORDS: Final = {
-    "(scope DATA)": "filter", "(scope METADATA)": "filter_metadata", "(scope SYSTEM_METADATA)": "filter_system",
-    "filter_metadata:": "filter_metadata", "filter_system:": "filter_system", "filter:": "filter",
-    "ilterConfiguration": "filter", "Filter pattern": "filter", "parameters:": "parameters",
-    "'name'": "name", "already exists": "name", "axBatchSize": "size", "'size'": "size",
-    "axBatchWindow": "window", "'window'": "window", "axRetryAttempts": "attempts", "'attempts'": "attempts",
-    "axEventAge": "age", "'age'": "age", "StartingPoint": "from", "from:": "from", "EndPoint": "to", "to:": "to",
-    "sonata": "jsonata", "nFailureConfiguration": "failure_queue", "Parameters": "parameters",
-    "argetArn": "target", "'description'": "description", "'tags": "tags", "The keys of tags": "tags",
+_OWN_FIELDS: Final = (*SCOPES, "parameters", "size", "window", "attempts", "age", "from", "to", "tags")
+FIELDS: Final = {name: name for name in _OWN_FIELDS} | dict.fromkeys(BLOCKS.values(), "parameters") | {
+    "FilterConfiguration": "filter", "DATA": "filter", "METADATA": "filter_metadata",
+    "SYSTEM_METADATA": "filter_system", "InvokeConfiguration": "parameters", "TargetArn": "target", "Name": "name",
+    "Description": "description", "Tags": "tags", "MaxBatchSize": "size", "MaxBatchWindowInSeconds": "window",
+    "MaxRetryAttempts": "attempts", "MaxEventAgeInSeconds": "age", "StartingPoint": "from", "EndPoint": "to",
+    "JsonataConfiguration": "jsonata", "OnFailureConfiguration": "failure_queue",
 }  # fmt: skip
-"""The form's fields by the words of errors."""
+"""The form's fields by the members of errors."""
 
 
 def read_new(form: Form, context: Context) -> NewSubscriber:
@@ -93,7 +92,9 @@ def _read_parameters(form: Form) -> JsonObject:
     check_json("parameters", text)
     found = msgspec.json.decode(text)
     if not isinstance(found, dict):
-        raise InvalidParameterValue('parameters: a JSON object, such as {"SqsParameters": {"MessageGroupId": "a"}}')
+        raise InvalidParameterValue(
+            'parameters: a JSON object, such as {"SqsParameters": {"MessageGroupId": "a"}}', member="parameters"
+        )
     return found
 
 

@@ -53,7 +53,7 @@ async def set_alerts(page: CurrentPage) -> Response:
     try:
         url = page.form.get("url").strip()
         if not url:
-            raise InvalidParameterValue("url: enter a URL.")
+            raise InvalidParameterValue("url: enter a URL.", member="url")
         await page.act(alerts.set_alert_url(url, page.context))
     except AwsError as error:
         return await show_alerts(page, page.form, explain_refusal(error, page.form, {"url": "url"}))

@@ -23,9 +23,9 @@ MAX_SHOWN_BYTES: Final = 32_768
 """The page shows this much of an event. `penstock buses events --json` shows the rest."""
 MAX_PREVIEW_LENGTH: Final = 240
 MAX_FILTER_LENGTH: Final = 4_096
-EVENT_WORDS: Final = {
-    "data:": "data", "Data of": "data", "Detail must": "data", "entries have": "data", "Source must": "source",
-    "source": "source", "detail_type": "detail_type", "group_id": "group", "deduplication_id": "dedup",
+EVENT_FIELDS: Final = {
+    "data": "data", "Data": "data", "Detail": "data", "Entries": "data", "Source": "source", "source": "source",
+    "detail_type": "detail_type", "group_id": "group", "deduplication_id": "dedup",
 }  # fmt: skip
 FILTERS: Final = ("from", "to", "group", "source", "detail_type", "pattern")
 
@@ -109,7 +109,7 @@ async def publish_event(bus: str, page: CurrentPage) -> Response:
     try:
         await page.act(events.publish(bus, events.read_events(_build_event(page.form)), page.context))
     except AwsError as error:
-        return _show_publication(bus, page, page.form, explain_refusal(error, page.form, EVENT_WORDS))
+        return _show_publication(bus, page, page.form, explain_refusal(error, page.form, EVENT_FIELDS))
     return redirect(f"/console/buses/{segment(bus)}?done=event")
 
 

@@ -32,7 +32,7 @@ from penstock_web.console.buses.fields import (
     read_number,
     read_utc,
 )
-from penstock_web.console.buses.subscriber_form import WORDS as SUBSCRIBER_WORDS
+from penstock_web.console.buses.subscriber_form import FIELDS as SUBSCRIBER_FIELDS
 from penstock_web.console.buses.subscriber_form import fill, fill_filters, read_new, read_patch
 from penstock_web.console.forms import FieldProblem, Form
 from penstock_web.console.page import CurrentPage, Page
@@ -50,11 +50,11 @@ from penstock_web.console.screen import act, screen
 BUS: Final = right_of(bindings.describe_bus, operations.list_subscribers)
 EDIT: Final = right_of(operations.describe_bus, changes.change_bus)
 ACTS: Final = ("UpdateEventBus", "DeleteEventBus", "CreateSubscriber", "PutEvents", "PutRawEvents")
-WORDS: Final = {
-    "'name'": "name", "already exists": "name", "'description'": "description",
-    "etention": "days", "tags:": "tags", "The keys of tags": "tags", "'tags": "tags",
+FIELDS: Final = {
+    "Name": "name", "Description": "description", "RetentionPeriodInDays": "days", "days": "days", "Tags": "tags",
+    "tags": "tags",
 }  # fmt: skip
-"""The form's fields by the words of errors."""
+"""The form's fields by the members of errors."""
 EDIT_SUBSCRIBER: Final = right_of(operations.describe_subscriber, changes.change_subscriber)
 POSITIONS: Final = {"": False, "last_processed": False, "latest": True}
 """Whether a resumed subscriber skips the events that it has missed."""
@@ -125,7 +125,7 @@ async def create_bus_by_form(page: CurrentPage) -> Response:
         new = NewBus(form.get("name").strip(), form.get("description").strip(), days or 1, form.get_tags())
         made = await page.act(changes.create_bus(new, page.context))
     except AwsError as error:
-        return _show_form(None, page, form, explain_refusal(error, form, WORDS))
+        return _show_form(None, page, form, explain_refusal(error, form, FIELDS))
     return redirect(f"/console/buses/{segment(made.name)}?done=bus")
 
 
@@ -191,7 +191,7 @@ async def change_bus_by_form(bus: str, page: CurrentPage) -> Response:
             shown = await page.run(operations.describe_bus(bus, page.context))
         except AwsError:
             raise error from None
-        return _show_form(shown, page, form, explain_refusal(error, form, WORDS))
+        return _show_form(shown, page, form, explain_refusal(error, form, FIELDS))
     return redirect(f"/console/buses/{segment(bus)}?done=saved")
 
 
@@ -235,7 +235,7 @@ async def create_subscriber_by_form(bus: str, page: CurrentPage) -> Response:
         made = await page.act(changes.create_subscriber(bus, new, page.context))
     except AwsError as error:
         return await _show_subscriber_form(
-            bus, None, page, page.form, explain_refusal(error, page.form, SUBSCRIBER_WORDS)
+            bus, None, page, page.form, explain_refusal(error, page.form, SUBSCRIBER_FIELDS)
         )
     return redirect(f"{_build_path(bus, made.name)}?done=subscriber")
 
@@ -288,7 +288,7 @@ async def change_subscriber_by_form(bus: str, subscriber: str, page: CurrentPage
             shown = await page.run(operations.describe_subscriber(bus, subscriber, page.context))
         except AwsError:
             raise error from None
-        return await _show_subscriber_form(bus, shown, page, form, explain_refusal(error, form, SUBSCRIBER_WORDS))
+        return await _show_subscriber_form(bus, shown, page, form, explain_refusal(error, form, SUBSCRIBER_FIELDS))
     return redirect(f"{_build_path(bus, subscriber)}?done=saved")
 
 

@@ -26,13 +26,14 @@ from penstock_web.console.screen import act, screen
 MAX_QUEUE_ARN_LENGTH: Final = 2_048
 RUNNING: Final = {"enabled": True, "disabled": False}
 EDIT: Final = right_of(management.describe_mapping, management.change_mapping_settings)
-WORDS: Final = {
-    "batch size": "batch_size", "batch_size": "batch_size", "BatchSize": "batch_size",
-    "maximum batch size": "window_secs",
-    "window": "window_secs", "max concurrency": "max_concurrency", "max_concurrency": "max_concurrency",
-    "filter": "filters", "function": "function", "Function": "function", "queue": "queue", "Queue": "queue",
+FIELDS: Final = {
+    "EventSourceArn": "queue", "QueueName": "queue", "queue": "queue",
+    "FunctionName": "function", "function": "function",
+    "BatchSize": "batch_size", "batch_size": "batch_size", "MaximumBatchingWindowInSeconds": "window_secs",
+    "window_secs": "window_secs", "MaximumConcurrency": "max_concurrency", "max_concurrency": "max_concurrency",
+    "FilterCriteria": "filters", "filters": "filters",
 }  # fmt: skip
-"""The form's fields by the words of errors."""
+"""The form's fields by the members of errors."""
 
 read_patch = build_reader(MappingPatch)
 
@@ -92,7 +93,7 @@ async def create_mapping(page: CurrentPage) -> Response:
             return redirect(f"/console/mappings/{segment(made.id)}?done=mapped")
         result = await _test(page)
     except AwsError as error:
-        return await show_form(None, page, page.form, explain_refusal(error, page.form, WORDS))
+        return await show_form(None, page, page.form, explain_refusal(error, page.form, FIELDS))
     return await show_form(None, page, page.form, ACCEPTED, result)
 
 
@@ -123,7 +124,7 @@ async def change_mapping(mapping: str, page: CurrentPage) -> Response:
             shown = await page.run(management.describe_mapping(mapping, page.context))
         except AwsError:
             raise error from None
-        return await show_form(shown, page, page.form, explain_refusal(error, page.form, WORDS))
+        return await show_form(shown, page, page.form, explain_refusal(error, page.form, FIELDS))
     shown = await page.run(management.describe_mapping(mapping, page.context))
     return await show_form(shown, page, page.form, ACCEPTED, result)
 
@@ -196,7 +197,9 @@ def _read_patterns(form: Form) -> list[str]:
         if fault is None and line.strip() and not isinstance(decode_json(line), dict):
             fault = JsonFault('A filter is a JSON object, such as {"body": {"kind": ["order"]}}.', 1, 1)
         if fault is not None:
-            raise InvalidParameterValue(f"filters: {fault.text}\n line: {number}, column: {fault.column}")
+            raise InvalidParameterValue(
+                f"filters: {fault.text}\n line: {number}, column: {fault.column}", member="filters"
+            )
     return [line.strip() for line in lines if line.strip()]
 
 
@@ -210,5 +213,5 @@ def _number(form: Form, name: str) -> int | None:
     """Parses a field as a number. Returns None for an empty field."""
     text = form.get(name).strip()
     if text and not (text.isascii() and text.isdigit() and len(text) <= 6):
-        raise InvalidParameterValue(f"{name.replace('_', ' ')} must be a number.")
+        raise InvalidParameterValue(f"{name.replace('_', ' ')} must be a number.", member=name)
     return int(text) if text else None

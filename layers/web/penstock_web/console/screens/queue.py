@@ -43,11 +43,8 @@ SPANS: Final = {"1h": timedelta(hours=1), "6h": timedelta(hours=6), "24h": timed
 MONTH: Final = "30d"
 MONTH_LENGTH: Final = timedelta(days=30)
 MAX_SUBSCRIPTIONS: Final = 100
-NEW_WORDS: Final = {
-    "alphanumeric": "name", "Queue '": "name", "deadLetterTargetArn": "dead", "RedrivePolicy": "dead",
-    "ContentBasedDeduplication": "content",
-}  # fmt: skip
-"""The fields of the form of a new queue by the words of errors."""
+NEW_FIELDS: Final = {"QueueName": "name", "RedrivePolicy": "dead", "ContentBasedDeduplication": "content"}
+"""The fields of the form of a new queue by the members of errors."""
 
 
 REMEDIES: Final = {
@@ -192,7 +189,7 @@ async def create(page: CurrentPage) -> Response:
     try:
         made = await page.act(create_queue(read_new_queue(page), page.context))
     except AwsError as error:
-        refusal = explain_refusal(error, page.form, NEW_WORDS)
+        refusal = explain_refusal(error, page.form, NEW_FIELDS)
         return await show_new(page, page.form, refusal)
     return redirect(f"/console/queues/{made}?done=created")
 

@@ -31,13 +31,11 @@ PROTOCOLS: Final = {
     "application": "mobile app (application)", "firehose": "Firehose (firehose)",
 }  # fmt: skip
 SCOPES: Final = {"MessageAttributes": "the attributes of a message", "MessageBody": "the body of a message"}
-WORDS: Final = {
-    "SQS endpoint ARN": "endpoint", "ndpoint": "endpoint", "protocol": "protocol",
-    "FIFO SQS Queues": "endpoint", "FilterPolicy": "filter", "Filter": "filter", "RedrivePolicy": "dead_letters",
-    "filter policies": "filter", "Delivery protocol": "raw", "Email address": "endpoint", "oken": "token",
-    "policy of the queue": "endpoint",
+FIELDS: Final = {
+    "Endpoint": "endpoint", "Protocol": "protocol", "FilterPolicy": "filter", "FilterPolicyScope": "filter",
+    "RedrivePolicy": "dead_letters", "RawMessageDelivery": "raw", "Token": "token",
 }  # fmt: skip
-"""The form's fields by the words of errors."""
+"""The form's fields by the members of errors."""
 
 
 @screen("/console/topics/{topic}/subscribe", right=right_of(subscribe_endpoint))
@@ -63,7 +61,7 @@ async def subscribe(topic: str, page: CurrentPage) -> Response:
         await page.authorize()
         result = await page.run(passes_filter(settings, read_sample(form)))
     except AwsError as error:
-        return await show_new(topic, page, form, explain_refusal(error, form, WORDS))
+        return await show_new(topic, page, form, explain_refusal(error, form, FIELDS))
     return await show_new(topic, page, form, ACCEPTED, result)
 
 
@@ -157,7 +155,7 @@ async def show_old_again(topic: str, subscription: str, page: Page, error: AwsEr
         shown = await page.run(describe_subscription(topic, subscription, page.context))
     except AwsError:
         raise error from None
-    return await show_old(topic, shown, page, page.form, explain_refusal(error, page.form, WORDS))
+    return await show_old(topic, shown, page, page.form, explain_refusal(error, page.form, FIELDS))
 
 
 def subscription_path(topic: str, subscription: str) -> str:

@@ -40,15 +40,14 @@ TOPIC_FIELDS: Final = {
     "ContentBasedDeduplication": "content", "FifoThroughputScope": "throughput",
 }  # fmt: skip
 """The form's fields by attribute."""
-TOPIC_WORDS: Final = {
-    "Topic Name": "name", "already exists": "name", "DisplayName": "display_name", "MaximumMessageSize": "size",
-    "Policy": "policy", "ContentBasedDeduplication": "fifo", "FifoThroughputScope": "fifo", "Tag": "tags",
+NEW_FIELDS: Final = {
+    "Name": "name", "Attributes": "name", "Tags": "tags", "DisplayName": "display_name", "MaximumMessageSize": "size",
+    "Policy": "policy", "ContentBasedDeduplication": "fifo", "FifoThroughputScope": "fifo",
 }  # fmt: skip
-"""The form's fields by the words of errors."""
-MESSAGE_WORDS: Final = {
-    "Subject": "subject", "Empty message": "body", "Message Structure": "body", "Message too long": "body",
-    "Invalid parameter: Message Reason": "body", "MessageGroupId": "group", "MessageDeduplicationId": "dedup",
-    "ContentBasedDeduplication": "dedup", "ttribute": "attribute",
+"""The fields of the form of a new topic by the members of errors."""
+MESSAGE_FIELDS: Final = {
+    "Subject": "subject", "Message": "body", "MessageStructure": "body", "MessageGroupId": "group",
+    "MessageDeduplicationId": "dedup", "MessageAttributes": "attribute",
 }  # fmt: skip
 
 _json = msgspec.json.Encoder()
@@ -121,7 +120,7 @@ async def create_topic_by_form(page: CurrentPage) -> Response:
     try:
         made = await page.act(create_topic(NewTopic(name, attributes, form.get_tags()), page.context))
     except AwsError as error:
-        return show_new(page, form, explain_refusal(error, form, TOPIC_WORDS))
+        return show_new(page, form, explain_refusal(error, form, NEW_FIELDS))
     return redirect(f"/console/topics/{segment(made.name)}?done=topic")
 
 
@@ -180,7 +179,7 @@ async def publish(topic: str, page: CurrentPage) -> Response:
     try:
         await page.act(publish_written(topic, request, page.context))
     except AwsError as error:
-        return show_publication(topic, page, form, explain_refusal(error, form, MESSAGE_WORDS))
+        return show_publication(topic, page, form, explain_refusal(error, form, MESSAGE_FIELDS))
     return redirect(f"/console/topics/{segment(topic)}?done=published")
 
 
