@@ -111,12 +111,10 @@ def fire_batch(store: FiringStore, waits: NextScheduleRow, settings: Settings) -
     return fired + (store.try_again(limit) if waits.retry_ms == 0 else 0)
 
 
-def pause_seconds(read_next_pause: float | None) -> float:
+def pause_seconds(next_pause: float | None) -> float:
     """Returns how long the worker waits if no due schedule can fire. The wait is short enough that the next schedule of
     another account is not late."""
-    return (
-        LOCKED_SECONDS if read_next_pause is None else min(LOCKED_SECONDS, max(SHORTEST_PAUSE_SECONDS, read_next_pause))
-    )
+    return LOCKED_SECONDS if next_pause is None else min(LOCKED_SECONDS, max(SHORTEST_PAUSE_SECONDS, next_pause))
 
 
 _firer = Firer()
