@@ -194,7 +194,7 @@ def _build_found(rows: pa.Table, windows: Windows, wanted: pa.Table) -> pa.Table
 
 @dataclass(frozen=True, slots=True)
 class _WantedBuckets:
-    """The wanted buckets of a partition. A number stands for a pair of code and bucket."""
+    """Holds the buckets that a partition needs. A number stands for a pair of code and bucket."""
 
     pairs: Ints
 

@@ -1,5 +1,6 @@
 -- queue.maintain_events: creates the partitions of queue.event for the next days, drops partitions whose retention is
--- over, and removes rows of deleted and expired resources. Returns the number of removed rows without partitions.
+-- over, and removes rows of deleted and expired resources. Returns the number of removed rows,
+-- without the rows of dropped partitions.
 --   `p_limit` is the maximum number of rows of each table.
 -- This file also contains clean_event_pages and drop_event_partitions.
 create or replace function queue.maintain_events(p_limit int) returns bigint

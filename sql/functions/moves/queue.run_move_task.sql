@@ -42,7 +42,7 @@ begin
     end if;
     if v_task.maximum_per_second is not null then
         v_paced_at := greatest(v_task.paced_at, clock_timestamp() - interval '1 second');
-        -- A time more than two minutes ahead means that the clock went back, because one step uses less of the rate.
+        -- A step moves the time ahead by less than two minutes. A later time means that the clock went back.
         if v_paced_at > clock_timestamp() + interval '2 minutes' then
             v_paced_at := clock_timestamp();
         end if;

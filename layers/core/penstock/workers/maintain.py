@@ -129,8 +129,8 @@ class Maintainer:
             return 0
 
     def _end_round(self, counts: Counts) -> None:
-        """Ends a round. Counts the round's result only if this process began the round with the tables that belong to
-        no queue."""
+        """Ends a round. Uses the round's result only if this process began the round. A round begins with the tables
+        without queues."""
         self.idle = self._began_round and not self._cleaned and not has_changed(counts)
         self._began_round = False
 

@@ -55,5 +55,5 @@ def _describe_by_library(fields: str) -> str:
     try:
         return str(get_description(fields, options))
     except FormatError:
-        # The library supports neither some combinations of L, W and #, nor ranges across the end of the week.
+        # The library does not support some combinations of L, W and #, and ranges across the end of the week.
         return f"At the times of {fields}"
