@@ -980,12 +980,12 @@ create table queue.notice (
     kind text not null,
     -- the ARN of the SNS topic; for an event, the text that replaces the ARN in envelopes
     topic_arn text,
-    routing_key text,               -- the routing key of an event
+    routing_key text,               -- the routing key of an event; for an alert, the account with the alert's URL
     message_id uuid not null,
     raw text not null,              -- the message; for a confirmation, the whole text
     head text,                      -- An envelope consists of head, the subscription's ARN and tail.
     tail text,
-    headers jsonb,                  -- the headers of an event as the publisher gave them
+    headers jsonb,                  -- the headers of an event from its publisher; for a function, its schedule
     attributes jsonb,               -- the message attributes in SQS's JSON format, for raw dead letters
     trace text                      -- explained in docs/guides/tracing.md
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
@@ -1005,7 +1005,8 @@ create table queue.outgoing_delivery (
     binding_id bigint,
     endpoint text not null,
     raw boolean not null,           -- whether the delivery sends the message without an envelope
-    subscription_policy text,       -- the DeliveryPolicy of the subscription at the time of the publish
+    -- the DeliveryPolicy of the subscription at the time of the publish; for a schedule, its RetryPolicy
+    subscription_policy text,
     topic_policy text,              -- the DeliveryPolicy of the topic at the time of the publish
     dead_letter_arn text,
     state text not null default 'pending' check (state in ('pending', 'exhausted')),
