@@ -81,6 +81,7 @@ def build_site(root: Path) -> Path:
         _run_zensical(folder)
         add_words(folder / "html/search.json", parsed["words"])
         replace_search(folder / "html")
+        prefix_links(folder / "html/404.html")
         if missing := list(find_missing_addresses(root, folder / "html")):
             raise SiteError(f"the site does not have {', '.join(missing)}")
         return pack(folder / "html", folder / "site.zip").replace(root / "build/site.zip")
@@ -266,6 +267,12 @@ def replace_search(html: Path) -> None:
     if len(found) != 1:
         raise SiteError(f"zensical's site has {len(found)} files {_SEARCH}, and not one")
     shutil.copyfile(Path(__file__).with_name("search.js"), found[0])
+
+
+def prefix_links(page: Path) -> None:
+    """Lets the links of a page that zensical writes for the root of a server start with /docs. The service shows the
+    page for 404 at every depth of the site, so its links cannot be relative."""
+    page.write_text(re.sub(r'((?:href|src)=|"base":)"/(?!docs/)', r'\1"/docs/', page.read_text()))
 
 
 def find_missing_addresses(root: Path, site: Path) -> Iterator[str]:

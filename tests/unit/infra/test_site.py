@@ -16,6 +16,7 @@ from infra.site.build import (
     find_missing_addresses,
     list_pages,
     mark_outputs,
+    prefix_links,
     render_examples,
     render_indexes,
     render_llms,
@@ -249,3 +250,12 @@ def test_the_picture_of_the_documents_is_small_and_needs_no_scripts_and_styles()
     assert len(text.encode()) <= LARGEST_BYTES
     names = {element.tag.rpartition("}")[2] for element in ET.fromstring(text).iter()}
     assert names == {"svg", "title", "rect", "circle", "g", "text", "tspan", "animate"}
+
+
+def test_the_page_for_404_finds_its_files_at_every_depth(tmp_path: Path) -> None:
+    page = tmp_path / "404.html"
+    page.write_text('<a href="/">a</a><img src="/a.png"><a href="/docs/b/">b</a><a href="#c">c</a>{"base":"/"}')
+    prefix_links(page)
+    assert page.read_text() == (
+        '<a href="/docs/">a</a><img src="/docs/a.png"><a href="/docs/b/">b</a><a href="#c">c</a>{"base":"/docs/"}'
+    )
