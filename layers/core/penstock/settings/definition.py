@@ -77,9 +77,9 @@ class Settings:
         "the service, separated by commas. Examples are `queues.example.com`, `*.example.com` for all names below "
         "`example.com`, and `*` for any name. IP addresses, names without a dot, names below `localhost`, `internal` "
         "and `svc`, and the host of `QUEUE_BASE_URL` need no entry. See [Hosts](../operate/hosts.md#hosts).")
-    queue_trust_forwarded = Setting(False, help="Takes the scheme of queue URLs from `X-Forwarded-Proto`, and their "
-        "host from `X-Forwarded-Host` if `QUEUE_ALLOWED_HOSTS` allows it. Set this variable only behind a proxy that "
-        "sets both headers.")
+    queue_trust_forwarded = Setting(False, help="Takes the client's address from the last address of "
+        "`X-Forwarded-For`, the scheme of queue URLs from `X-Forwarded-Proto`, and their host from `X-Forwarded-Host` "
+        "if the service would accept it as `Host`. Set this variable only behind a proxy that sets these headers.")
     queue_account_id = Setting("000000000000", unit="12 digits", format=formats.ACCOUNT, help="The account of callers "
         "whose access key id is not a 12-digit account id.")
     queue_region = Setting("us-east-1", format=formats.REGION, help="The region of requests that name no region.")
