@@ -214,7 +214,7 @@ def test_variables_of_libpq_do_not_change_the_own_database(variable: dict[str, s
 
 
 def test_the_variable_that_a_pooler_refuses_is_named(database: Database) -> None:
-    line = refused("up", "--no-migrate", DATABASE_URL=database.pooled_dsn, PGOPTIONS="-c datestyle=SQL")
+    line = refused("up", "--port", "0", "--no-migrate", DATABASE_URL=database.pooled_dsn, PGOPTIONS="-c datestyle=SQL")
     assert line.startswith("penstock: no connection to the database: ")
     assert line.endswith(" (PgBouncer refuses the variable PGOPTIONS and `options` of an address: unset it)")
 
@@ -297,14 +297,14 @@ def test_an_invalid_database_address_is_reported_without_the_password(address: s
     assert done.stderr.startswith("penstock: DATABASE_URL is not the address of a PostgreSQL")
 
 
-@pytest.mark.parametrize("command", ["up", "migrate"])
-def test_a_role_that_may_not_migrate_is_one_line(empty_database: Database, command: str) -> None:
+@pytest.mark.parametrize("command", [["up", "--port", "0"], ["migrate"]], ids=["up", "migrate"])
+def test_a_role_that_may_not_migrate_is_one_line(empty_database: Database, command: list[str]) -> None:
     with psycopg.connect(empty_database.dsn, autocommit=True) as connection:
         connection.execute("create role poor login password 'secret'")
         try:
             poor = make_conninfo(empty_database.api_dsn, user="poor", password="secret")
             variables = {**os.environ, "DATABASE_URL": poor}
-            done = subprocess.run([*COMMAND, command], capture_output=True, text=True, check=False, env=variables)
+            done = subprocess.run([*COMMAND, *command], capture_output=True, text=True, check=False, env=variables)
         finally:
             connection.execute("drop role poor")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
