@@ -3,7 +3,7 @@
 -- Without p_replays, the function returns three kinds of rows. The first row has no subscriber. Its `page` is the
 -- cursor of the bus, and its `version` changes whenever other subscribers follow this cursor. Then, if `version`
 -- differs from p_version, come the subscribers that follow the cursor. The last rows are the FIFO subscribers that have
--- events to retry. `blocked` contains the groups of these events, because later events of a group must wait.
+-- events to retry. `blocked` contains the groups of these events: the worker holds back later events of these groups.
 -- With p_replays, the function returns one subscriber that has a separate cursor. It chooses the subscriber that has
 -- waited longest, so that replays take turns. It returns no row while replays pause (read_replay_pause). `page` is the
 -- last page that the subscriber has received.

@@ -54,7 +54,7 @@ end $$;
 
 -- queue.clean_expired_rows: runs the part expired_rows of maintain_installation. Returns the number of removed rows
 -- without the rows of watcher, prepare_guard, recent_firing, receiver and endpoint_password. One call removes nearly
--- all expired rows of these tables, and processes add rows all the time, so the worker need not call again for them.
+-- all expired rows of these tables. The worker does not call again for the others, because processes keep adding rows.
 -- If the server's clock was set back, deduplication ids would last longer than five minutes. The function therefore
 -- limits their expiry to five minutes from now.
 create or replace function queue.clean_expired_rows(p_limit int) returns bigint

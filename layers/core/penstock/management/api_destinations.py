@@ -1,7 +1,7 @@
 """API destinations: HTTP endpoints that can be targets of subscribers of event buses.
 
-The operations need the rights of AWS's API. A user who sets the connection or the endpoint of an API destination
-decides which server receives the connection's secrets. The user therefore needs the right on the connection, too, as on
+The operations need the rights of AWS's API. The connection and the endpoint of an API destination decide which
+server receives the connection's secrets. To set them, a user therefore also needs the right on the connection, as on
 AWS. Sources: CreateApiDestination (EventBridge API Reference), "Actions, resources, and condition keys for Amazon
 EventBridge" (Service Authorization Reference).
 """

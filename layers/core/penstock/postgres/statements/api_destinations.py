@@ -104,7 +104,7 @@ DELETE_API_DESTINATION = Statement(
 
 
 class TurnsRow(NamedTuple):
-    """The times at which a worker can send requests to an API destination, and the data of these requests. `wait_ms` is
+    """Tells a worker when it can send requests to an API destination, and with which data. `wait_ms` is
     the time until the first request. `pause_ms` is the time between two requests. `revision` is the time of the last
     change of the connection."""
 
