@@ -83,7 +83,7 @@ class RestClient:
         """
         import msgspec
 
-        data = self._request(method, path, body, parameters)
+        data = self._request(method, path, body, parameters).data
         response: Document = msgspec.json.decode(data) if data else {}
         return response
 
@@ -93,7 +93,7 @@ class RestClient:
         """
         import msgspec
 
-        return msgspec.json.decode(self._request(method, path, body, {}), type=kind)
+        return msgspec.json.decode(self._request(method, path, body, {}).data, type=kind)
 
     def call_list(
         self, path: str, name: str | None = None, method: str = "GET", body: object = None, **parameters: object
@@ -101,7 +101,7 @@ class RestClient:
         """Returns the documents of a list response, or of the response's member `name`."""
         import msgspec
 
-        data = self._request(method, path, body, parameters)
+        data = self._request(method, path, body, parameters).data
         found = msgspec.json.decode(data) if name is None else msgspec.json.decode(data)[name]
         return msgspec.convert(found, list[dict[str, object]])
 
@@ -135,9 +135,17 @@ class RestClient:
 
         from penstock.management.messages.types import StoredMessage
 
-        return msgspec.json.decode(self._request("GET", path, None, parameters), type=list[StoredMessage])
+        return msgspec.json.decode(self._request("GET", path, None, parameters).data, type=list[StoredMessage])
 
-    def _request(self, method: str, path: str, body: object, parameters: dict[str, object]) -> bytes:
+    def read_account(self) -> str:
+        """Returns the caller's account: the account of the bearer key, or QUEUE_ACCOUNT_ID if QUEUE_ACCESS is `off`."""
+        response = self._request("GET", "/queues", None, {"limit": 1})
+        if not (account := response.headers.get("penstock-account")):
+            raise LocalError(f"the response of {self.endpoint} does not name the account of the REST API")
+        return account
+
+    def _request(self, method: str, path: str, body: object, parameters: dict[str, object]) -> BaseHTTPResponse:
+        """Raises RefusedError for an error response."""
         import msgspec
 
         headers = dict(self._headers)
@@ -155,7 +163,7 @@ class RestClient:
         if response.status >= 400:
             error, code = self._error(response.data, response.status), _code(response.data)
             raise RefusedError(error + self._suggest(code, path, error), code)
-        return response.data
+        return response
 
     @property
     def region(self) -> str:

@@ -52,9 +52,11 @@ _NOT_MOVED: Final = frozenset(("PendingConfirmation", "Deleted"))
 def read_endpoint(endpoint: ManifestEndpoint, rest: Rest | None, warn: Warn, *, strict: bool = True) -> Current:
     """Reads queues and topics. Also reads event bindings, mappings, schedules and buses if `rest` is given. Calls
     `warn` for each resource that the file cannot describe. If `strict` is false, also calls `warn` for resources that
-    the service cannot list, such as the topics of a service without SNS. Raises LocalError.
+    the service cannot list, such as the topics of a service without SNS. Raises LocalError, also if requests to SQS and
+    requests to `rest` are for different accounts.
     """
-
+    if rest:
+        _refuse_two_accounts(endpoint.references.account, rest.read_account())
     read_or_warn = _Reader(warn, strict)
     found = Current()
     no_tags: dict[str, str] = {}
@@ -78,6 +80,15 @@ def read_endpoint(endpoint: ManifestEndpoint, rest: Rest | None, warn: Warn, *, 
         read_destinations(found, rest)
         read_buses(found, rest, endpoint)
     return found
+
+
+def _refuse_two_accounts(of_aws: str, of_rest: str) -> None:
+    """Raises LocalError if the accounts differ. A plan would otherwise mix, and delete, resources of both."""
+    if of_aws != of_rest:
+        raise LocalError(
+            f"the AWS key is for the account {of_aws}, but REST requests are for the account {of_rest}. Set "
+            "AWS_ACCESS_KEY_ID and PENSTOCK_TOKEN to keys of the same account"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,9 @@ class Rest(Protocol):
     def call(self, method: str, path: str, body: object = None, **parameters: object) -> Mapping[str, object]:
         """Returns the response's JSON object."""
 
+    def read_account(self) -> str:
+        """Returns the account of the REST API's caller."""
+
 
 @dataclass(slots=True)
 class Current:

@@ -21,7 +21,7 @@ from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.rights import Right
 
 from .openapi import EVERY_ROUTE, Responses, describe_error_responses, describe_json_responses, request_body_schema
-from .runner import RUNNER_KEY, OperationRunner
+from .runner import ACCOUNT_HEADER, RUNNER_KEY, OperationRunner
 
 Endpoint = Callable[..., Coroutine[Any, Any, object]]
 Responding = Callable[..., Coroutine[Any, Any, Response]]
@@ -173,6 +173,7 @@ class AdmittingRoute(APIRoute):
             await runner.admit(right)
             check_parameters(request, known)
             response = await handle(request)
+            response.headers[ACCOUNT_HEADER] = runner.context.account_id
             count_response(runner.context, len(response.body))
             return response
 

@@ -32,6 +32,9 @@ COMMAND_LINE: Final = "penstock-cli/"
 REGION_HEADER = b"penstock-region"
 """The header Penstock-Region names the region of the queues, topics and schedules in a request. The default is
 QUEUE_REGION."""
+ACCOUNT_HEADER: Final = "penstock-account"
+"""The header Penstock-Account of a response names the caller's account. Our choice: AWS's GetCallerIdentity tells the
+account of a signature, but not the account of a bearer key."""
 
 
 class RunOperation(Protocol):

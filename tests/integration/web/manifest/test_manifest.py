@@ -201,7 +201,8 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
     penstock(*apply, error="subscriber shop/billing: no API changes its target and type.")
     started = mapping | {"enabled": True, "filters": [{}]}
     file.write_text(yaml.safe_dump({"queues": {"orders": {"mappings": [started]}}}))
-    assert penstock(*apply).splitlines()[:3] == [
+    assert penstock(*apply).splitlines()[:4] == [
+        "account 000000000000, region us-east-1:",
         "~ mapping orders to https://shop.example/more",
         "    enabled: false → true",
         "    filters: [] → [{}]",

@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -48,12 +48,14 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
     schema: Annotated[bool, typer.Option("--schema", help="only print the file's JSON Schema")] = False,
     endpoint: Endpoint = None,
     region: Region = None,
+    account: Annotated[
+        str | None, typer.Option("--account", metavar="ID", help="stop if the service uses another account")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Shows the plan, and makes the changes. On a terminal, first asks for confirmation."""
     import msgspec
 
-    from penstock_web.cli.printing import print_json, print_lines
     from penstock_web.manifest.changes import carry_out
     from penstock_web.manifest.model import json_schema
     from penstock_web.manifest.source import read_file
@@ -65,21 +67,27 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
     if source.mistakes:
         source.refuse(source.find_missing(_list_missing(source.list_outside_queues(), endpoint, region)))
     with ExitStack() as stack:
-        changes = plan_changes(stack, source, endpoint, region, prune=prune)
-        for change in changes:
-            if json:
-                print_json(change.document())
-            else:
-                print_lines(change.lines(), style={"+": "green", "~": "yellow", "-": "red"}[change.sign])
-        if not changes:
-            _say("nothing to do", json)
+        plan = plan_changes(stack, source, endpoint, region, prune=prune)
+        if account not in {None, plan.account}:
+            raise LocalError(f"the plan is for the account {plan.account}, not for {account}")
+        _print_plan(plan, json)
+        if dry_run or not plan.changes:
             return
-        if dry_run:
-            return
-        if not yes and not _may(changes):
+        if not yes and not _may(plan.changes):
             raise LocalError("nothing was changed")
-        carry_out(changes)
-        _say(f"{len(changes)} {'change' if len(changes) == 1 else 'changes'} made", json)
+        carry_out(plan.changes)
+        _say(f"{len(plan.changes)} {'change' if len(plan.changes) == 1 else 'changes'} made", json)
+
+
+def _print_plan(plan: Plan, json: bool) -> None:
+    from penstock_web.cli.printing import print_json, print_lines
+
+    _say(f"account {plan.account}, region {plan.region}:" if plan.changes else "nothing to do", json)
+    for change in plan.changes:
+        if json:
+            print_json(change.document())
+        else:
+            print_lines(change.lines(), style={"+": "green", "~": "yellow", "-": "red"}[change.sign])
 
 
 @app.command("export", help="write a running service's queues, topics and schedules to a file")
@@ -140,6 +148,14 @@ def _is_missing(name: str, client: RestClient) -> bool:
     return False
 
 
+class Plan(NamedTuple):
+    """The changes that make the service match the file, and the account and region of the resources."""
+
+    account: str
+    region: str
+    changes: list[Change]
+
+
 def plan_changes(
     stack: ExitStack,
     source: Source,
@@ -148,10 +164,10 @@ def plan_changes(
     *,
     prune: bool = False,
     settings: Settings | None = None,
-) -> list[Change]:
-    """Returns the changes that make the service match the file. Raises LocalError for a failed request, and for queues
-    that neither the file nor the service has. `stack` closes the database after the changes. `settings` contain the
-    database's address and default to the environment.
+) -> Plan:
+    """Compares the service with the file. Raises LocalError for a failed request, for keys of different accounts, and
+    for queues that neither the file nor the service has. `stack` closes the database after the changes. `settings`
+    contain the database's address and default to the environment.
     """
     from penstock_web.cli.client import RestClient
     from penstock_web.manifest.current import read_endpoint
@@ -164,14 +180,15 @@ def plan_changes(
     missing = source.list_outside_queues() - found.manifest.queues.keys()
     source.refuse([*source.find_missing(missing), *source.find_conflicts(found.manifest)])
     changes = list(Planner(manifest, found, service, client, prune).plan_changes())
+    plan = Plan(service.references.account, service.references.region, changes)
     if not manifest.users:
-        return changes
+        return plan
     users = _open_users(stack, service, settings)
     if users is None:
         raise LocalError(
             "the file has users. Set DATABASE_URL, because the command writes users directly to the database"
         )
-    return changes + list(users.plan_changes(manifest.users, prune=prune))
+    return plan._replace(changes=changes + list(users.plan_changes(manifest.users, prune=prune)))
 
 
 def find_usual_region() -> str:

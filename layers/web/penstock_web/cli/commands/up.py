@@ -106,7 +106,7 @@ def _apply(source: Source, settings: Settings, address: str) -> None:
     from .manifest import plan_changes
 
     with ExitStack() as stack:
-        changes = plan_changes(stack, source, address, settings.queue_region, settings=settings)
+        changes = plan_changes(stack, source, address, settings.queue_region, settings=settings).changes
         carry_out(changes)
     print(f"{len(changes)} changes made by --file" if changes else "--file: nothing to do", flush=True)
 
