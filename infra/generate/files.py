@@ -13,6 +13,7 @@ from .entry_points import render_entry_points
 from .load_balancer import has_rule, render_rules
 from .sam_template import name_resource, render_functions
 from .settings import render_setting_texts
+from .systemd import TEMPLATE_UNIT, render_template_unit
 
 TEMPLATE, ALB, ALARMS = "template.yaml", "infra/alb/template.yaml", "infra/alarms/template.yaml"
 COMPATIBILITY = "docs/reference/compatibility.md"
@@ -31,6 +32,7 @@ def generate_texts(root: Path, actions: Sequence[Action[Any, Any]]) -> dict[str,
         COMPATIBILITY: replace_blocks(
             (root / COMPATIBILITY).read_text(), COMPATIBILITY, {"actions": _render_compatibility(actions)}
         ),
+        TEMPLATE_UNIT: render_template_unit(root),
         **render_setting_texts(root),
     }
 

@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 # The allowed exposure in tenths. A service without protection has 10.0. The units need the network and Unix sockets,
 # and the JVM of the metrics job writes code.
-declare -A most_exposed=([penstock.service]=15 [penstock-metrics.service]=15)
+declare -A most_exposed=([penstock.service]=15 [penstock@.service]=15 [penstock-metrics.service]=15)
 
 version=$(systemd-analyze --version 2>/dev/null | awk 'NR == 1 { print int($2) }') || true
 if [ "${version:-0}" -lt 250 ]; then

@@ -451,7 +451,8 @@ def test_files_that_the_documents_name_are_printed(
     assert main(["dashboards"]) == 0
     assert capsys.readouterr().out.split() == ["penstock", "penstock-queue"]
     assert main(["systemd"]) == 0
-    printed = ["penstock-metrics.service", "penstock-metrics.timer", "penstock.service", "service.lock"]
+    printed = ["penstock-metrics.service", "penstock-metrics.timer", "penstock.service", "penstock@.service"]
+    printed.append("service.lock")
     assert capsys.readouterr().out.split() == printed
     assert main(["systemd", "other"]) == 1
     assert f"The files are {', '.join(printed)}" in capsys.readouterr().err

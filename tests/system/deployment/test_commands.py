@@ -85,7 +85,7 @@ How = Run | Refused | Elsewhere | Parsed
 MACHINE = {"sudo ": "", "/opt/": "opt/", "/etc/": "etc/"}
 NO_REGISTRY = Parsed("images come from a registry")
 NO_CLUSTER = Parsed("there is no cluster")
-NO_SYSTEMD = Parsed("systemd does not run; `make check-systemd` verifies the unit")
+SYSTEMD = Elsewhere("tests/system/deployment/test_systemd.py", "def test_systemd_runs_the_service")
 
 # The keys are prefixes of the commands.
 HOW: dict[str, How] = {
@@ -108,8 +108,9 @@ HOW: dict[str, How] = {
     "sudo install ": Run(instead=MACHINE),
     "/opt/penstock/bin/penstock --version": Run(instead=MACHINE),
     "sudo sh -c": Elsewhere("tests/system/deployment/test_commands.py", "def test_the_commands_of_an_administrator"),
-    "sudo systemctl": NO_SYSTEMD,
-    "sudo journalctl": NO_SYSTEMD,
+    "sudo systemctl": SYSTEMD,
+    "sudo journalctl": SYSTEMD,
+    "for port in": SYSTEMD,
     "sam build": Run(HERE),
     'sam build --parameter-overrides "$overrides"': Run(instead={'--parameter-overrides "$overrides"': HERE}),
     "export QUEUE_ACCESS=off": Run(),

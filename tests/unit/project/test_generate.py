@@ -16,6 +16,7 @@ from infra.generate.__main__ import ROOT, main
 from infra.generate.blocks import MarkerError, replace_blocks
 from infra.generate.files import ALARMS, ALB, COMPATIBILITY, TEMPLATE, generate_texts, write_files
 from infra.generate.load_balancer import PRIORITIES, PriorityError, assign_priorities
+from infra.generate.systemd import TEMPLATE_UNIT, UNIT
 from penstock.access.resources import use_account
 from penstock.actions import ACTIONS, Action
 from penstock.scheduler.types import GetScheduleRequest
@@ -35,7 +36,7 @@ FUNCTION = "functions/sqs/pause_queue.py"
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    for name in generate_texts(ROOT, ACTIONS):
+    for name in (UNIT, *generate_texts(ROOT, ACTIONS)):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, tmp_path / name)
     return tmp_path
@@ -167,6 +168,17 @@ def test_a_stale_file_is_found_and_deleted(copy: Path, capsys: pytest.CaptureFix
     assert not (copy / FUNCTION).exists()
     assert by_hand.exists()
     assert (copy / TEMPLATE).read_text() == (ROOT / TEMPLATE).read_text()
+
+
+def test_the_template_unit_runs_the_service_on_the_port_of_the_instance(copy: Path) -> None:
+    """Other lines are those of penstock.service, so an instance has the same limits."""
+    unit, template = ((copy / name).read_text().splitlines() for name in (UNIT, TEMPLATE_UNIT))
+    different = {line for line in template if line not in unit and not line.startswith("#")}
+    command = "ExecStart=/opt/penstock/bin/penstock up --no-migrate --port %i"
+    assert different == {"Description=Penstock on port %i", command}
+    (copy / UNIT).write_text((copy / UNIT).read_text().replace("up --no-migrate", "up"))
+    with pytest.raises(MarkerError, match="--no-migrate"):
+        generate_texts(copy, ACTIONS)
 
 
 def test_a_removed_action_leaves_the_other_priorities_alone() -> None:
