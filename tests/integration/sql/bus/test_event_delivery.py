@@ -13,6 +13,7 @@ import pytest
 
 from penstock.environment import build_worker_environment
 from penstock.events.delivery import targets
+from penstock.events.delivery.settlement import Settlement
 from penstock.events.delivery.step import EventStep
 from penstock.events.delivery.subscriber import Subscribers
 from penstock.workers.events import MIN_ROUND_SECONDS, EventDeliverer
@@ -392,7 +393,7 @@ def test_a_topic_receives_events_in_batches(db: Connection) -> None:
 
 
 # --- crashes and concurrency -----------------------------------------------------------------------------------------
-@pytest.mark.parametrize("part", ["_settle", "_end"])
+@pytest.mark.parametrize("part", ["store_first", "_end"])
 def test_a_step_that_dies_delivers_nothing(
     db: Connection, connect: Connect, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
@@ -407,7 +408,7 @@ def test_a_step_that_dies_delivers_nothing(
         worker.execute("select 1")
 
     with monkeypatch.context() as patch:
-        patch.setattr(EventStep, part, die)
+        patch.setattr(Settlement, part, die)
         with pytest.raises(psycopg.OperationalError):
             run(worker)
     assert take(db, queue) == []

@@ -2,18 +2,22 @@
 
 A worker leases the events of a batch, a carrier sends them while no transaction is open, and the worker stores what
 became of them (`EventStep.claim_batches` and `settle_batches`). If the worker dies, another worker sends the events
-again after the lease. A target can therefore receive an event twice.
+again after the lease. A target can therefore receive an event twice. The requests of batches to API destinations take
+turns, so that all workers together keep the rates.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from time import monotonic
 from typing import Final, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
-from penstock.postgres.statements.api_destinations import TurnsRow
+from penstock.drivers import StatementExecutor
+from penstock.postgres.statements.api_destinations import TAKE_API_DESTINATION_TURNS, TurnsRow
 from penstock.postgres.statements.event_delivery import EventRetryRow
 
 from .event import Event
-from .subscriber import HELD, Refusal, Shipment, Subscriber
+from .subscriber import Result, Shipment, Subscriber, Waiting
 
 LEASE_MS: Final = 90_000
 """The lease of a batch: three times the time limit of a call, so that no call goes on after the lease."""
@@ -22,11 +26,13 @@ SENDING_SECONDS: Final = 30.0
 as long again."""
 MAX_OF_A_SUBSCRIBER: Final = 10
 """The most batches of a subscriber that a process sends at the same time."""
-UNSENT: Final = Refusal("", "")
-"""Stands for an event that was not sent. Another worker sends it after the lease."""
+HTTP: Final = "http"
+"""The carrier of API destinations (queue.event_subscriber.carrier)."""
+MAX_BODY: Final = 1 << 20
+"""The most bytes of a request with several events (our choice). The other events of its batch need another request."""
 
 ItemT = TypeVar("ItemT")
-Outcome = tuple[EventRetryRow, Shipment, Refusal | None]
+Outcome = tuple[EventRetryRow, Shipment, Result]
 
 
 class Destination(NamedTuple):
@@ -56,18 +62,19 @@ class Batch(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """A batch and the refusal of each of its events."""
+    """A batch and the result of each of its events."""
 
     batch: Batch
-    refusals: list[Refusal | None]
+    results: list[Result]
 
     def list_outcomes(self) -> Iterator[Outcome]:
-        """Returns the rows of the sent events. An event of a FIFO subscriber is held if an earlier one of its group was
+        """Returns the rows of the sent events. An event of a FIFO subscriber waits if an earlier one of its group was
         refused, although the target has received both."""
         rows = [row for row in self.batch.rows if row.data is not None]
         stopped: set[str] = set()
-        for row, event, refusal in zip(rows, self.batch.events, self.refusals, strict=True):
-            outcome = HELD if row.group_key in stopped and refusal is not UNSENT else refusal
+        for row, event, result in zip(rows, self.batch.events, self.results, strict=True):
+            is_stopped = row.group_key in stopped and result is not Waiting.UNSENT
+            outcome = Waiting.BEHIND_GROUP if is_stopped else result
             if row.group_key is not None and outcome is not None:
                 stopped.add(row.group_key)
             yield row, Shipment(self.batch.subscriber, event), outcome
@@ -76,8 +83,8 @@ class Finished(NamedTuple):
 class BatchCarrier(Protocol):
     """Sends batches of one kind of target."""
 
-    async def carry(self, batch: Batch, /) -> list[Refusal | None]:
-        """Sends a batch. Returns a refusal or None for each event, and never raises an error."""
+    async def carry(self, batch: Batch, /) -> list[Result]:
+        """Sends a batch. Returns a result for each event, and never raises an error."""
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -85,3 +92,35 @@ class BatchCarrier(Protocol):
 
 def split(items: Sequence[ItemT], size: int) -> list[list[ItemT]]:
     return [list(items[start : start + size]) for start in range(0, len(items), size)]
+
+
+# --- turns -----------------------------------------------------------------------------------------------------------
+def take_turns(batches: list[Batch], calls: StatementExecutor) -> list[Batch]:
+    """Returns the batches with the API destinations of their subscribers. The requests of a batch have the turns after
+    those of the batch before. Raises psycopg.Error."""
+    wanted = Counter[str]()
+    for batch in batches:
+        if batch.subscriber.carrier == HTTP:
+            wanted[batch.subscriber.target_arn] += count_requests(batch)
+    if not wanted:
+        return batches
+    rows = {row.arn: row for row in calls.call(TAKE_API_DESTINATION_TURNS, [list(wanted), list(wanted.values())])}
+    turns = {arn: monotonic() + row.wait_ms / 1000 for arn, row in rows.items()}
+    placed = []
+    for batch in batches:
+        row = rows.get(batch.subscriber.target_arn)
+        if row is None:
+            placed.append(batch)
+            continue
+        requests = count_requests(batch)
+        placed.append(batch._replace(destination=Destination(row, turns[row.arn], requests)))
+        turns[row.arn] += requests * row.pause_ms / 1000
+    return placed
+
+
+def count_requests(batch: Batch) -> int:
+    """Returns the most requests that a batch can need, except for texts that a transformation makes longer."""
+    subscriber = batch.subscriber
+    if len(subscriber.sources) > (subscriber.transformer is not None):  # a parameter has an expression
+        return max(1, len(batch.events))
+    return 1 + batch.bytes // MAX_BODY

@@ -27,7 +27,7 @@ from penstock.events.connections import AuthParameters, OAuthGrant, ParameterCip
 from penstock.postgres.statements.api_destinations import TurnsRow
 from penstock.settings import Settings
 
-from .batches import UNSENT, Batch
+from .batches import MAX_BODY, Batch
 from .http_requests import (
     CONTENT_TYPE,
     WITHOUT_BODY,
@@ -40,10 +40,9 @@ from .http_requests import (
     write_request,
 )
 from .payloads import Payload, build_payloads, join, list_ready, split_payloads
-from .subscriber import INTERNAL_ERROR, Refusal
+from .subscriber import INTERNAL_ERROR, Refusal, Result, Waiting
 from .tokens import Key, TokenRefusedError, Tokens, build_token_request, read_token
 from .transformation import POSTPONED, Transformation
-from .turns import MAX_BODY
 
 ATTEMPT_SECONDS: Final = 5.0
 """The time limit of a request ("maximum client execution timeout of 5 seconds", API destinations)."""
@@ -76,7 +75,7 @@ class DestinationBatches:
         await self._sender.close()
         await self._authorizer.close()
 
-    async def carry(self, batch: Batch) -> list[Refusal | None]:
+    async def carry(self, batch: Batch) -> list[Result]:
         """Sends the requests of a batch, each at its turn. Of a FIFO subscriber, sends no event of a group after a
         refused one. The events without a turn are put off."""
         destination = batch.destination
@@ -90,17 +89,17 @@ class DestinationBatches:
             _log.error("QUEUE_ENCRYPTION_KEY cannot decrypt a connection", extra={"connection": row.connection_arn})
             return [UNREADABLE] * len(batch.events)
         payloads = await build_payloads(self._transformation, batch)
-        found: list[Refusal | None] = [each if isinstance(each, Refusal) else UNSENT for each in payloads]
+        results: list[Result] = [each if isinstance(each, Refusal) else Waiting.UNSENT for each in payloads]
         for number, places in enumerate(split_payloads(payloads, MAX_BODY)[: destination.requests]):
             turn = destination.next_turn_at + number * row.pause_ms / 1000
-            ready = list_ready(batch, places, found)
+            ready = list_ready(batch, places, results)
             if ready and max(turn, monotonic()) < batch.sends_until:
                 await asyncio.sleep(max(0.0, turn - monotonic()))
                 sent = [each for place in ready if isinstance(each := payloads[place], Payload)]
                 refusal = await self._send(batch, sent, row, parameters)
                 for place in ready:
-                    found[place] = refusal
-        return [POSTPONED if refusal is UNSENT else refusal for refusal in found]
+                    results[place] = refusal
+        return [POSTPONED if result is Waiting.UNSENT else result for result in results]
 
     async def _send(
         self, batch: Batch, payloads: Sequence[Payload], row: TurnsRow, parameters: AuthParameters

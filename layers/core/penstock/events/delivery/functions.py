@@ -27,10 +27,10 @@ from penstock.settings import Settings
 from penstock.sns.publishing.publications import build_publisher_context
 from penstock.universal_calls import InvokeRequest, build_payload, read_call
 
-from .batches import UNSENT, Batch
+from .batches import Batch
 from .event import Event
 from .payloads import Payload, build_payloads, join, list_ready, split_payloads
-from .subscriber import INTERNAL_ERROR, NOT_TRANSFORMED, Refusal, Subscriber
+from .subscriber import INTERNAL_ERROR, NOT_TRANSFORMED, Refusal, Result, Subscriber, Waiting
 from .transformation import Transformation
 
 KEPT_BYTES: Final = 1_048_576
@@ -59,26 +59,26 @@ class FunctionBatches:
     async def close(self) -> None:
         await self._client.close()
 
-    async def carry(self, batch: Batch) -> list[Refusal | None]:
+    async def carry(self, batch: Batch) -> list[Result]:
         """Invokes the function, one payload after another. Of a FIFO subscriber, sends no event of a group after a
         refused one."""
         if batch.subscriber.action is not None:
             return await self._call_action(batch)
         payloads = await build_payloads(self._transformation, batch)
-        found: list[Refusal | None] = [each if isinstance(each, Refusal) else UNSENT for each in payloads]
+        results: list[Result] = [each if isinstance(each, Refusal) else Waiting.UNSENT for each in payloads]
         texts = [each.text if isinstance(each, Payload) else "" for each in payloads]
         kind = read_kind(batch.subscriber)
         for places in split_payloads(payloads, MAX_PAYLOADS[kind]):
-            ready = list_ready(batch, places, found)
+            ready = list_ready(batch, places, results)
             if ready and monotonic() < batch.sends_until:
                 payload = join([texts[place] for place in ready], batch)
                 function, chosen = find_function(batch.subscriber), [batch.events[place] for place in ready]
                 refusals = await self._invoke(batch.subscriber, function, payload.encode(), kind, chosen)
                 for place, refusal in zip(ready, refusals, strict=True):
-                    found[place] = refusal
-        return found
+                    results[place] = refusal
+        return results
 
-    async def _call_action(self, batch: Batch) -> list[Refusal | None]:
+    async def _call_action(self, batch: Batch) -> list[Result]:
         """Calls Invoke once for the whole batch, as the input of a universal target says."""
         (given,) = await asyncio.to_thread(self._transformation.build_inputs, batch.subscriber, [batch.events])
         if isinstance(given, Refusal):
@@ -95,8 +95,9 @@ class FunctionBatches:
         if refusal is not None:
             return [Refusal("ACCESS_DENIED", refusal)] * len(batch.events)
         if monotonic() >= batch.sends_until:
-            return [UNSENT] * len(batch.events)
-        return await self._invoke(batch.subscriber, function, payload, call.request.invocation_type, batch.events)
+            return [Waiting.UNSENT] * len(batch.events)
+        kind = call.request.invocation_type
+        return list(await self._invoke(batch.subscriber, function, payload, kind, batch.events))
 
     async def _invoke(
         self,

@@ -67,7 +67,7 @@ class Outcomes:
                 outcome.delivered += 1
             else:
                 outcome.refused += 1
-                outcome.code, outcome.message = refusal.code, refusal.message.replace("\0", "\N{REPLACEMENT CHARACTER}")
+                outcome.code, outcome.message = refusal.code, refusal.text
         for key in self._ended:
             self._done.setdefault(key, Outcome()).failed += 1
 

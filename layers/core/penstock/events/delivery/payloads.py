@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from .batches import UNSENT, Batch
-from .subscriber import NOT_TRANSFORMED, Refusal, Shipment
+from .batches import Batch
+from .subscriber import NOT_TRANSFORMED, Refusal, Result, Shipment
 from .transformation import Transformation
 
 NOT_TEXT: Final = Refusal(NOT_TRANSFORMED, "The payload is not UTF-8.")
@@ -38,17 +38,16 @@ def join(texts: Sequence[str], batch: Batch) -> str:
     return texts[0] if batch.subscriber.batch_size == 1 else f"[{','.join(texts)}]"
 
 
-def list_ready(batch: Batch, places: Sequence[int], found: Sequence[Refusal | None]) -> list[int]:
-    """Returns the places without the events of a FIFO subscriber that follow a refused one of their group. `found` has
-    the refusals until now."""
+def list_ready(batch: Batch, places: Sequence[int], results: Sequence[Result]) -> list[int]:
+    """Returns the places without the events of a FIFO subscriber that follow a refused one of their group. `results`
+    has the results until now."""
     if not batch.subscriber.is_fifo:
         return list(places)
     ready, stopped = [], set[str]()
     for place, event in enumerate(batch.events):
-        refusal = found[place]
         if place in places and event.group_key not in stopped:
             ready.append(place)
-        elif event.group_key is not None and refusal is not None and refusal is not UNSENT:
+        elif event.group_key is not None and isinstance(results[place], Refusal):
             stopped.add(event.group_key)
     return ready
 

@@ -9,12 +9,12 @@ from typing import Final
 
 from penstock.settings import Settings
 
-from .batches import UNSENT, Batch, BatchCarrier, Finished
+from .batches import HTTP, Batch, BatchCarrier, Finished
 from .destinations import DestinationBatches
 from .functions import FunctionBatches
 from .step import EventStep
+from .subscriber import Result, Waiting
 from .tokens import Tokens
-from .turns import HTTP
 
 MAX_BATCHES: Final = 50
 """The most batches that a process sends at the same time."""
@@ -97,12 +97,13 @@ class Sending:
     async def _send(self, batch: Batch) -> None:
         if not self._carriers:
             self._carriers = self._build_carriers()
+        results: list[Result]
         try:
-            refusals = await self._carriers[batch.subscriber.carrier or ""].carry(batch)
+            results = await self._carriers[batch.subscriber.carrier or ""].carry(batch)
         except Exception as error:  # noqa: BLE001 - the run waits for the end of every batch
             _log.exception("batch was not sent", exc_info=error, extra={"subscriber": batch.subscriber.arn})
-            refusals = [UNSENT] * len(batch.events)
-        self._finished.append(Finished(batch, refusals))
+            results = [Waiting.UNSENT] * len(batch.events)
+        self._finished.append(Finished(batch, results))
         del self._open[id(batch)]
         self._changed.set()
 

@@ -3,8 +3,7 @@ and moves the cursors. An event and its cursor commit together, so each event ar
 of this installation, whatever dies in between."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from random import Random
+from collections.abc import Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from uuid import uuid4
@@ -20,23 +19,20 @@ from penstock.postgres.statements.event_delivery import (
     CLAIM_EVENT_SUBSCRIBERS,
     LOCK_EVENT_BATCHES,
     READ_EVENT_PAGES,
-    SETTLE_EVENT_RETRIES,
-    SETTLE_EVENTS,
     ClaimedSubscriberRow,
     EventRetryRow,
     PageRow,
 )
 
-from .batches import LEASE_MS, MAX_OF_A_SUBSCRIBER, SENDING_SECONDS, UNSENT, Batch, Finished, split
+from .batches import LEASE_MS, MAX_OF_A_SUBSCRIBER, SENDING_SECONDS, Batch, Finished, split, take_turns
 from .event import CONTENT_TYPES, Event
-from .failures import Failure, build_records
 from .filters import FilterIndex, UnreadableEvent
 from .outcomes import Outcomes
-from .subscriber import HELD, INTERNAL_ERROR, Audience, Refusal, Shipment, Subscribers, choose_pause, limit_retry_after
+from .settlement import Settlement
+from .subscriber import INTERNAL_ERROR, Audience, Refusal, Result, Shipment, Subscribers, Waiting
 from .targets import Targets
-from .transformation import POSTPONED, Transformation
 from .transformation import STEP_SECONDS as EXPRESSION_SECONDS
-from .turns import take_turns
+from .transformation import Transformation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,8 +52,6 @@ MAX_PAUSE_MS: Final = 1000
 FIRST_SLICE_EVENTS: Final = 200
 MIN_SLICE_EVENTS: Final = 50
 
-HANDED_OVER: Final = Refusal("", "")
-"""Stands for an event that waits for a target outside the database."""
 Order: TypeAlias = tuple[int, str] | None
 """A FIFO subscriber and a group, or None for a shipment without an order."""
 
@@ -91,8 +85,8 @@ class EventStep:
         self._subscribers = subscribers
         self._counts = counts
         self._outcomes = Outcomes() if outcomes is None else outcomes
+        self._settlement = Settlement(self._calls, self._targets, counts, self._outcomes)
         self._slice_events = FIRST_SLICE_EVENTS
-        self._random = Random()  # noqa: S311 - spreads retries, and protects nothing
 
     def deliver(self, bus_id: int) -> bool:
         """Delivers the next pages of a bus. Returns whether any cursor moved."""
@@ -132,7 +126,7 @@ class EventStep:
 
     def settle_batches(self, finished: Sequence[Finished]) -> None:
         """Stores what became of batches, except of events whose lease was over."""
-        sent = [entry for each in finished for entry in each.list_outcomes() if entry[2] is not UNSENT]
+        sent = [entry for each in finished for entry in each.list_outcomes() if entry[2] is not Waiting.UNSENT]
         gone = [row for each in finished for row in each.batch.rows if row.data is None]
         leases = {row.retry_id: each.batch.lease.bytes for each in finished for row in each.batch.rows}
         ids = [row.retry_id for row in gone] + [row.retry_id for row, *_ in sent]
@@ -144,8 +138,10 @@ class EventStep:
                 dropped = [row for row in gone if buses.get(row.retry_id) == bus_id]
                 self._counts["dropped"] += len(dropped)
                 rows = [row for row, _, _ in due]
-                refusals = [refusal for _, _, refusal in due]
-                self._settle_retries(bus_id, rows + dropped, rows, [shipment for _, shipment, _ in due], refusals)
+                results = [result for _, _, result in due]
+                self._settlement.store_retries(
+                    bus_id, rows + dropped, rows, [shipment for _, shipment, _ in due], results
+                )
 
     # --- parts -------------------------------------------------------------------------------------------------------
     def _deliver(self, bus_id: int) -> bool:
@@ -160,7 +156,7 @@ class EventStep:
             # No follower wants the pages before the first page of each.
             start = max(head.page, min(first_page for first_page, _ in followers.receivers.values()))
             last, shipments = self._list_shipments(bus_id, start, PAGE_EVENTS, STEP_SECONDS, followers)
-            self._settle(bus_id, {0: last}, shipments, self._dispatch(shipments, rows))
+            self._settlement.store_first(bus_id, {0: last}, shipments, self._dispatch(shipments, rows))
             return last > head.page
 
     def _replay(self, bus_id: int, *, yields: bool) -> bool:
@@ -173,10 +169,10 @@ class EventStep:
             (row,) = claimed
             audience = self._subscribers.build_audience(claimed, self._calls)
             last, shipments = self._list_shipments(bus_id, row.page, events, seconds, audience)
-            refusals = self._dispatch(shipments, claimed)
+            results = self._dispatch(shipments, claimed)
             elapsed = monotonic() - started
             pause_ms = min(MAX_PAUSE_MS, int(elapsed * PAUSE_FACTOR * 1000) + 1) if yields else 0
-            self._settle(bus_id, {row.subscriber_id: last}, shipments, refusals, pause_ms)
+            self._settlement.store_first(bus_id, {row.subscriber_id: last}, shipments, results, pause_ms)
         if yields:
             change = SLICE_SECONDS / max(elapsed, 0.001)
             self._slice_events = min(PAGE_EVENTS, max(MIN_SLICE_EVENTS, int(events * min(2.0, max(0.5, change)))))
@@ -191,8 +187,8 @@ class EventStep:
             due = [row for row in rows if row.data is not None and row.subscriber_id in known]
             self._counts["dropped"] += len(rows) - len(due)
             shipments = [Shipment(known[row.subscriber_id], read_event(row)) for row in due]
-            refusals = self._send_in_order(shipments, set())
-            self._settle_retries(bus_id, rows, due, shipments, refusals)
+            results = self._send_in_order(shipments, set())
+            self._settlement.store_retries(bus_id, rows, due, shipments, results)
             return len(rows)
 
     def _read(self, bus_id: int, after: int, events: int) -> tuple[int, list[Place]]:
@@ -232,9 +228,8 @@ class EventStep:
             self._counts["unjudged"] += len(unreadable.unjudged)
             return unreadable.matched + unreadable.unjudged
 
-    def _dispatch(self, shipments: Sequence[Shipment], claimed: Sequence[ClaimedSubscriberRow]) -> list[Refusal | None]:
-        """Sends the shipments for targets in the database, and hands over the others. Those of a group have HELD as
-        refusal, and settle_events makes the first of each group due."""
+    def _dispatch(self, shipments: Sequence[Shipment], claimed: Sequence[ClaimedSubscriberRow]) -> list[Result]:
+        """Sends the shipments for targets in the database, and hands over the others."""
         blocked = {(row.subscriber_id, group) for row in claimed for group in row.blocked or ()}
         others = [shipment for shipment in shipments if not shipment.subscriber.carrier]
         if len(others) == len(shipments):
@@ -242,8 +237,8 @@ class EventStep:
         sent = iter(self._send_in_order(others, blocked))
         return [next(sent) if not each.subscriber.carrier else hand_over(each) for each in shipments]
 
-    def _send_in_order(self, shipments: Sequence[Shipment], blocked: set[tuple[int, str]]) -> list[Refusal | None]:
-        """Sends all shipments except those that wait behind another event of their group. They have HELD as refusal.
+    def _send_in_order(self, shipments: Sequence[Shipment], blocked: set[tuple[int, str]]) -> list[Result]:
+        """Sends all shipments except those that wait behind another event of their group.
 
         Only the target knows which events it refuses. If it accepts a later event of the same group, the savepoint
         undoes the calls, and the later event is held in the next attempt.
@@ -263,7 +258,7 @@ class EventStep:
                     refusals = self._send_transformed(shipments, places, failed)
                     if overtaking := find_overtaking(keys, refusals):
                         raise _OvertakenError
-                    return [refusals.get(place, HELD) for place in range(len(shipments))]
+                    return [refusals.get(place, Waiting.BEHIND_GROUP) for place in range(len(shipments))]
             except _OvertakenError:
                 continue
 
@@ -305,129 +300,11 @@ class EventStep:
                 raise
             return [Refusal(INTERNAL_ERROR, str(error))] * len(shipments)
 
-    def _settle(
-        self,
-        bus_id: int,
-        moved: "Mapping[int, int]",
-        shipments: Sequence[Shipment],
-        refusals: Sequence[Refusal | None],
-        pause_ms: int = 0,
-    ) -> None:
-        refused = [(s, r) for s, r in zip(shipments, refusals, strict=True) if r is not None]
-        self._counts["delivered"] += len(shipments) - len(refused)
-        again: list[tuple[Shipment, Refusal]] = []
-        ended: list[Failure] = []
-        for shipment, refusal in refused:
-            waits = refusal is HELD or refusal is HANDED_OVER
-            attempts = count_attempts(0, refusal)
-            condition = None if waits else shipment.subscriber.exhausted_by(attempts, 0.0, refusal)
-            if condition is None:
-                again.append((shipment, refusal))
-            else:
-                ended.append(Failure(*shipment, refusal, condition, 1))
-        self._end(ended)
-        self._note(bus_id, shipments, refusals, ended)
-        columns = [
-            [shipment.subscriber.subscriber_id for shipment, _ in again],
-            [shipment.event.number for shipment, _ in again],
-            [shipment.event.ingested_at for shipment, _ in again],
-            [shipment.event.group_key if shipment.subscriber.is_fifo else None for shipment, _ in again],
-            [len(shipment.event.data) for shipment, _ in again],
-            *self._describe([(refusal, 1, 0.0) for _, refusal in again]),
-        ]
-        self._calls.call(SETTLE_EVENTS, [bus_id, list(moved), list(moved.values()), *columns, pause_ms])
 
-    def _settle_retries(
-        self,
-        bus_id: int,
-        rows: Sequence[EventRetryRow],
-        due: Sequence[EventRetryRow],
-        shipments: Sequence[Shipment],
-        refusals: Sequence[Refusal | None],
-    ) -> None:
-        again: list[tuple[EventRetryRow, Refusal, float]] = []
-        ended: list[Failure] = []
-        held: set[int] = set()
-        for row, shipment, refusal in zip(due, shipments, refusals, strict=True):
-            if refusal is None:
-                self._counts["delivered"] += 1
-                continue
-            if refusal is HELD:
-                held.add(row.retry_id)
-                continue
-            attempts = count_attempts(row.attempts, refusal)
-            condition = shipment.subscriber.exhausted_by(attempts, row.age_seconds, refusal)
-            if condition is None:
-                again.append((row, refusal, limit_retry_after(refusal, shipment.subscriber, row.age_seconds)))
-            else:
-                ended.append(Failure(*shipment, refusal, condition, max(1, attempts)))
-        self._end(ended)
-        self._note(bus_id, shipments, refusals, ended)
-        waiting = held | {row.retry_id for row, *_ in again}
-        over = [row for row in rows if row.retry_id not in waiting]
-        columns = [
-            [row.retry_id for row in over],
-            [row.subscriber_id for row in over],
-            [row.group_key for row in over],
-            [row.retry_id for row, *_ in again],
-            *self._describe([(refusal, row.attempts + 1, seconds) for row, refusal, seconds in again]),
-            sorted(held),
-        ]
-        self._calls.call(SETTLE_EVENT_RETRIES, columns)
-
-    def _describe(self, refused: Iterable[tuple[Refusal, int, float]]) -> list[list[object]]:
-        """Returns the codes, the texts and the pauses in milliseconds of refusals with their numbers of attempts and
-        their shortest pauses in seconds. All are None for an event that waits behind another event. A handed over event
-        has the pause 0, to which the database adds the batch window. A postponed event has only a pause."""
-        codes: list[object] = []
-        messages: list[object] = []
-        pauses: list[object] = []
-        for refusal, attempts, seconds in refused:
-            counts = not any(refusal is other for other in (HELD, HANDED_OVER, POSTPONED))
-            codes.append(refusal.code if counts else None)
-            messages.append(refusal.message.replace("\0", "\N{REPLACEMENT CHARACTER}") if counts else None)
-            pause = self._choose_pause(refusal, attempts)
-            pauses.append(None if pause is None else max(pause, int(seconds * 1000)))
-        return [codes, messages, pauses]
-
-    def _choose_pause(self, refusal: Refusal, attempts: int) -> int | None:
-        """Returns the milliseconds until the next attempt, or None for an event that waits behind another event."""
-        if refusal is HELD:
-            return None
-        if refusal is HANDED_OVER:
-            return 0
-        pause = choose_pause(1 if refusal is POSTPONED else attempts, self._random)
-        return int(pause.total_seconds() * 1000)
-
-    def _end(self, failures: Sequence[Failure]) -> None:
-        """Sends the records of failed deliveries. An event without a failure queue is dropped, and so is a record that
-        its queue refuses, as on AWS."""
-        records = build_records(failures)
-        lost = sum(refusal is not None for refusal in self._targets.send_entries(records))
-        self._counts["failed"] += len(failures)
-        self._counts["dropped"] += len(failures) - len(records) + lost
-
-    def _note(
-        self,
-        bus_id: int,
-        shipments: Sequence[Shipment],
-        refusals: Sequence[Refusal | None],
-        ended: Sequence[Failure],
-    ) -> None:
-        results = zip((shipment.subscriber.subscriber_id for shipment in shipments), refusals, strict=True)
-        self._outcomes.note(
-            bus_id,
-            ((number, refusal) for number, refusal in results if refusal is not HELD and refusal is not HANDED_OVER),
-            (failure.subscriber.subscriber_id for failure in ended),
-        )
-
-
-def hand_over(shipment: Shipment) -> Refusal:
-    return HELD if shipment.subscriber.is_fifo and find_order(shipment) is not None else HANDED_OVER
-
-
-def count_attempts(earlier: int, refusal: Refusal) -> int:
-    return earlier if refusal is POSTPONED else earlier + 1
+def hand_over(shipment: Shipment) -> Waiting:
+    """Returns how an event waits for its carrier. settle_events makes the first event of each group due."""
+    is_ordered = shipment.subscriber.is_fifo and find_order(shipment) is not None
+    return Waiting.BEHIND_GROUP if is_ordered else Waiting.FOR_CARRIER
 
 
 def find_order(shipment: Shipment) -> Order:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from enum import Enum, auto
 from random import Random
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -54,6 +55,11 @@ class Refusal(Struct, frozen=True):
     message: str
     retry_after: int = 0
 
+    @property
+    def text(self) -> str:
+        """Returns the message without U+0000, which PostgreSQL cannot store."""
+        return self.message.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
 
 def build_refusal(error: str, detail: str | None) -> Refusal:
     """Returns the refusal for an error of queue.send_messages."""
@@ -68,8 +74,19 @@ def refuse_call(error: AwsError) -> Refusal:
     return Refusal("RESOURCE_NOT_FOUND" if is_missing else INVALID, error.message)
 
 
-HELD: Final = Refusal("", "")
-"""Stands for an event that waits behind an earlier event of its group."""
+class Waiting(Enum):
+    """Why an event has no result yet."""
+
+    BEHIND_GROUP = auto()
+    """An earlier event of its group comes first."""
+    FOR_CARRIER = auto()
+    """A worker sends it to a target outside the database."""
+    UNSENT = auto()
+    """Its batch was not sent completely. Another worker sends it after the lease."""
+
+
+Result = Refusal | Waiting | None
+"""What became of an event. None means that the target has accepted it."""
 
 
 class Subscriber(Struct):
