@@ -980,12 +980,14 @@ create table queue.notice (
     kind text not null,
     -- the ARN of the SNS topic; for an event, the text that replaces the ARN in envelopes
     topic_arn text,
-    routing_key text,               -- the routing key of an event; for an alert, the account with the alert's URL
+    routing_key text,               -- the routing key of an event
     message_id uuid not null,
     raw text not null,              -- the message; for a confirmation, the whole text
     head text,                      -- An envelope consists of head, the subscription's ARN and tail.
     tail text,
-    headers jsonb,                  -- the headers of an event from its publisher; for a function, its schedule
+    headers jsonb,                  -- the headers of an event from its publisher
+    schedule jsonb,                 -- the schedule that invokes a function: {"schedule", "at", "earlier_attempts"}
+    alert_account text,             -- the account with the URL of an alert; '' for the installation's URL
     attributes jsonb,               -- the message attributes in SQS's JSON format, for raw dead letters
     trace text                      -- explained in docs/guides/tracing.md
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
@@ -1005,9 +1007,10 @@ create table queue.outgoing_delivery (
     binding_id bigint,
     endpoint text not null,
     raw boolean not null,           -- whether the delivery sends the message without an envelope
-    -- the DeliveryPolicy of the subscription at the time of the publish; for a schedule, its RetryPolicy
-    subscription_policy text,
+    subscription_policy text,       -- the DeliveryPolicy of the subscription at the time of the publish
     topic_policy text,              -- the DeliveryPolicy of the topic at the time of the publish
+    -- for a schedule, {"MaximumRetryAttempts", "Until"}: Until is the time of the last attempt, in seconds since 1970
+    retry_policy jsonb,
     dead_letter_arn text,
     state text not null default 'pending' check (state in ('pending', 'exhausted')),
     attempts int not null default 0, -- the number of attempts with a known outcome

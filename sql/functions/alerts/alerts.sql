@@ -231,7 +231,7 @@ begin
         select m.* from jsonb_to_recordset(p_messages) m(account_id text, target text, endpoint text, kind text,
             message_id uuid, body text)),
     notice as (
-        insert into queue.notice (kind, routing_key, message_id, raw)
+        insert into queue.notice (kind, alert_account, message_id, raw)
         select m.kind, m.target, m.message_id, m.body from message m
         returning notice_id, message_id)
     insert into queue.outgoing_delivery as d (notice_id, account_id, endpoint, raw)

@@ -11,8 +11,8 @@
 -- endpoint, the function marks the delivery as waiting (queue.delivery_endpoint), and later claims do not read it. If a
 -- row of queue.delivery_endpoint is due, the function reserves half of p_limit for these rows.
 --   `endpoint_key` is the account and the endpoint.
---   `subscription_policy` is the subscription's DeliveryPolicy. For a schedule, the column also has the seconds until
---     the invocation becomes too old (SecondsLeft).
+--   `subscription_policy` is the subscription's DeliveryPolicy.
+--   `retry_policy` is the policy of a schedule, with the seconds until the invocation becomes too old (SecondsLeft).
 --   `trace` is the trace header of the publish, and null if the publish was not traced.
 --   `password` is the password of a URL with a user (queue.endpoint_password), or the secret URL of an alert
 --     (queue.alert_target).
@@ -26,7 +26,7 @@ create or replace function queue.claim_deliveries(
 returns table (
     delivery_id bigint, endpoint_key text, endpoint text, kind text, message_id uuid, topic_arn text,
     subscription_arn text,
-    raw boolean, subscription_policy text, topic_policy text, attempts int, body text, account_id text,
+    raw boolean, subscription_policy text, topic_policy text, retry_policy text, attempts int, body text, account_id text,
     trace text, password text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -99,13 +99,12 @@ begin
         where d.delivery_id = any (v_ids)
         returning d.*)
     select d.delivery_id, d.account_id || ' ' || d.endpoint_key, d.endpoint, n.kind, n.message_id, n.topic_arn,
-        d.subscription_arn, d.raw, case when n.kind <> 'schedule' then d.subscription_policy
-            else (d.subscription_policy::jsonb || jsonb_build_object('SecondsLeft',
-                (d.subscription_policy::jsonb ->> 'Until')::float8 - extract(epoch from v_now)::float8))::text end,
-        d.topic_policy, d.attempts, case when n.kind = 'schedule' then queue.function_input(n, d.attempts + 1)
+        d.subscription_arn, d.raw, d.subscription_policy, d.topic_policy, (d.retry_policy || jsonb_build_object('SecondsLeft',
+            (d.retry_policy ->> 'Until')::float8 - extract(epoch from v_now)::float8))::text,
+        d.attempts, case when n.kind = 'schedule' then queue.function_input(n, d.attempts + 1)
             else queue.delivery_body(d.raw, d.subscription_arn, n) end,
         d.account_id, n.trace, case when n.kind = 'alert' then (
-            select a.url from queue.alert_target a where a.account_id = n.routing_key)
+            select a.url from queue.alert_target a where a.account_id = n.alert_account)
         when d.endpoint like '%:****@%' then (
             select p.password from queue.endpoint_password p
             where p.account_id = d.account_id and p.endpoint = d.endpoint

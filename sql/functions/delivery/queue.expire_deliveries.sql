@@ -28,7 +28,7 @@ begin
             where d.waits_for = v_endpoint and d.state = 'pending' and d.waiting
                 -- The due_at of a schedule's invocation can be later than its maximum age.
                 and case when d.endpoint like 'arn:%' and d.outgoing_id is null
-                    then extract(epoch from clock_timestamp()) >= (d.subscription_policy::jsonb ->> 'Until')::float8
+                    then extract(epoch from clock_timestamp()) >= (d.retry_policy ->> 'Until')::float8
                     else d.due_at <= (select clock_timestamp())
                         - case when d.outgoing_id is null then 1 else 6 end * interval '1 hour' end
             order by d.due_at, d.delivery_id limit p_limit for update skip locked);

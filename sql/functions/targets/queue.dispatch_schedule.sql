@@ -203,8 +203,8 @@ end $$;
 
 -- queue.invoke_function: stores an invocation of a schedule's Lambda function for the worker `deliver`. Returns
 -- [{"queue_name": null, "msg_id": null, "message_id"}]. The notice keeps the schedule, because each attempt has a
--- different input (queue.delivery_body). The delivery's subscription_policy has the maximum number of attempts and the
--- time of the last attempt, in seconds since 1970 (RetryPolicy, EventBridge Scheduler API Reference). Raises QU006 if
+-- different input (queue.delivery_body). The delivery's retry_policy has the maximum number of attempts and the time of
+-- the last attempt, in seconds since 1970 (RetryPolicy, EventBridge Scheduler API Reference). Raises QU006 if
 -- the function belongs to another account, or if too many deliveries of the account wait.
 create or replace function queue.invoke_function(p_schedule queue.schedule, p_at timestamptz, p_attempt int,
     p_trace text, p_function text)
@@ -221,14 +221,14 @@ begin
     elsif exists (select from queue.delivery_excess e where e.account_id = v_account and e.protocol = '') then
         raise exception 'too many deliveries wait' using errcode = 'QU006', detail = 'Throttled';
     end if;
-    insert into queue.notice (kind, message_id, raw, headers, trace)
+    insert into queue.notice (kind, message_id, raw, schedule, trace)
     values ('schedule', gen_random_uuid(), queue.schedule_input(p_schedule, p_at, p_attempt), jsonb_build_object(
         'at', p_at, 'earlier_attempts', p_attempt - 1, 'schedule', jsonb_build_object(
             'schedule_id', (p_schedule).schedule_id, 'account_id', v_account, 'region', (p_schedule).region,
             'group_name', (p_schedule).group_name, 'name', (p_schedule).name, 'target', v_target)), p_trace)
     returning * into v_notice;
-    insert into queue.outgoing_delivery (notice_id, account_id, endpoint, raw, subscription_policy, dead_letter_arn)
-    values (v_notice.notice_id, v_account, p_function, true, json_build_object(
+    insert into queue.outgoing_delivery (notice_id, account_id, endpoint, raw, retry_policy, dead_letter_arn)
+    values (v_notice.notice_id, v_account, p_function, true, jsonb_build_object(
             'MaximumRetryAttempts',
             greatest(0, coalesce((v_target -> 'RetryPolicy' ->> 'MaximumRetryAttempts')::int, 185) - p_attempt + 1),
             'Until', ceil(extract(epoch from p_at)) + queue.schedule_window(p_schedule)

@@ -16,10 +16,10 @@ return coalesce(p_target ->> 'Arn' like 'arn:aws:scheduler:::aws-sdk:%', false);
 -- object.
 create or replace function queue.function_input(p_notice queue.notice, p_attempt int) returns text
 language sql stable as $$
-select case when queue.is_universal_target((p_notice).headers -> 'schedule' -> 'target')
+select case when queue.is_universal_target((p_notice).schedule -> 'schedule' -> 'target')
     then coalesce(i.input::json ->> 'Payload', '{}') else i.input end
-from (select queue.schedule_input(jsonb_populate_record(null::queue.schedule, (p_notice).headers -> 'schedule'),
-    ((p_notice).headers ->> 'at')::timestamptz, ((p_notice).headers ->> 'earlier_attempts')::int + p_attempt)
+from (select queue.schedule_input(jsonb_populate_record(null::queue.schedule, (p_notice).schedule -> 'schedule'),
+    ((p_notice).schedule ->> 'at')::timestamptz, ((p_notice).schedule ->> 'earlier_attempts')::int + p_attempt)
     as input) i
 $$;
 

@@ -49,16 +49,16 @@ class Delivery(NamedTuple):
 _effective = lru_cache(1_000)(compute_effective_policy)
 
 
-def _parse_policy(kind: str, own: str | None, topic: str | None) -> Policy | None:
-    if kind == SCHEDULE and own is not None:
-        policy: Policy = msgspec.json.decode(own)
+def _parse_policy(row: ClaimedDeliveryRow) -> Policy | None:
+    if row.retry_policy is not None:
+        policy: Policy = msgspec.json.decode(row.retry_policy)
         return policy
+    own, topic = row.subscription_policy, row.topic_policy
     return None if own is None and topic is None else _effective(own, topic)
 
 
 def read_delivery(row: ClaimedDeliveryRow) -> Delivery:
-    """Builds a delivery from its row, which contains the policies of the subscription and the topic."""
-    own, topic = row.subscription_policy, row.topic_policy
+    """Builds a delivery from its row, which has the policies of the subscription and the topic, or of a schedule."""
     return Delivery(
         delivery_id=row.delivery_id,
         account_id=row.account_id,
@@ -69,7 +69,7 @@ def read_delivery(row: ClaimedDeliveryRow) -> Delivery:
         topic_arn=row.topic_arn,
         subscription_arn=row.subscription_arn,
         raw=row.raw,
-        policy=_parse_policy(row.kind, own, topic),
+        policy=_parse_policy(row),
         attempts=row.attempts,
         body=row.body,
         password=row.password,

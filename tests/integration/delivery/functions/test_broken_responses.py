@@ -262,13 +262,13 @@ def test_a_function_of_another_account_than_the_subscriber(harness: Harness) -> 
 def paused_invocation(db: Connection, until: float, dead_letters: str) -> None:
     """Creates an invocation by a schedule, which has waited two hours because its function is paused."""
     row = db.execute(
-        "insert into queue.notice (kind, message_id, raw, headers) values ('schedule', gen_random_uuid(), '{}', %s)"
+        "insert into queue.notice (kind, message_id, raw, schedule) values ('schedule', gen_random_uuid(), '{}', %s)"
         " returning notice_id", (json.dumps(SCHEDULE),),
     ).fetchone()  # fmt: skip
     assert row is not None
     endpoint_key, policy = f"{ACCOUNT} {ARN}", json.dumps({"MaximumRetryAttempts": 185, "Until": until})
     db.execute(
-        "insert into queue.outgoing_delivery (notice_id, account_id, endpoint, raw, subscription_policy,"
+        "insert into queue.outgoing_delivery (notice_id, account_id, endpoint, raw, retry_policy,"
         " dead_letter_arn, attempts, last_error, due_at, waiting, waits_for)"
         " values (%s, %s, %s, true, %s, %s, 3, 'TooManyRequestsException: 429',"
         " clock_timestamp() - interval '2 hours', true, %s)",

@@ -151,8 +151,7 @@ def test_an_invocation_that_has_become_too_old(harness: Harness) -> None:
     harness.functions.wait(lambda: bool(harness.invocations(name)))
     with psycopg.connect(harness.dsn, autocommit=True) as db:
         db.execute(
-            "update queue.outgoing_delivery"
-            " set subscription_policy = (subscription_policy::jsonb || '{\"Until\": 0}')::text"
+            "update queue.outgoing_delivery set retry_policy = retry_policy || '{\"Until\": 0}'"
             " where endpoint like %s", (f"%:{name}",),
         )  # fmt: skip
     set_due(harness)

@@ -34,6 +34,7 @@ class ClaimedDeliveryRow(NamedTuple):
     raw: bool
     subscription_policy: str | None
     topic_policy: str | None
+    retry_policy: str | None
     attempts: int
     body: str
     account_id: str
