@@ -86,7 +86,7 @@ class Waiting(Enum):
 
 
 Result = Refusal | Waiting | None
-"""What became of an event. None means that the target has accepted it."""
+"""The outcome of an event. None means that the target has accepted it."""
 
 
 class Subscriber(Struct):
