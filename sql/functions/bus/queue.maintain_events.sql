@@ -2,17 +2,17 @@
 -- over, and removes rows of deleted and expired resources. Returns the number of removed rows,
 -- without the rows of dropped partitions.
 --   `p_limit` is the maximum number of rows of each table.
--- This file also contains clean_event_pages and drop_event_partitions.
+-- This file also contains clean_event_pages, expired_event_partitions and drop_event_partitions.
 create or replace function queue.maintain_events(p_limit int) returns bigint
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
     v_removed bigint := 0;
     v_rows bigint;
+    v_can_drop boolean;
 begin
-    perform queue.add_event_partitions(c.class)
-    from (select distinct queue.retention_class(b.retention_days) as class from queue.event_bus b) c;
-    perform queue.drop_event_partitions();
+    -- This comes first, because no publisher may wait for a row that this transaction has deleted, while it waits.
+    v_can_drop := queue.lock_out_vacuum(queue.expired_event_partitions());
     -- The default partition has events only if no partition could be created in time.
     delete from queue.event_default e where e.ctid = any (array(
         select d.ctid from queue.event_default d where d.ingested_at < v_now - make_interval(days => d.retention_class)
@@ -43,6 +43,12 @@ begin
         where not exists (select from queue.event_subscriber s where s.subscriber_id = x.subscriber_id)
         limit p_limit for update skip locked));
     get diagnostics v_rows = row_count;
+    -- Both lock queue.event until the end of the transaction, so they come last.
+    if v_can_drop then
+        perform queue.drop_event_partitions();
+    end if;
+    perform queue.add_event_partitions(c.class)
+    from (select distinct queue.retention_class(b.retention_days) as class from queue.event_bus b) c;
     return v_removed + v_rows;
 end $$;
 
@@ -70,25 +76,30 @@ begin
     return v_removed;
 end $$;
 
+-- queue.expired_event_partitions: returns the names of the partitions whose class's retention period is over.
+create or replace function queue.expired_event_partitions() returns text[]
+language sql stable
+return array(
+    select k.name
+    from (select c.relname::text as name, regexp_match(c.relname, '^event_([0-9]+)_([0-9]{8})$') as parts
+        from pg_inherits i join pg_class c on c.oid = i.inhrelid
+        where i.inhparent = to_regclass('queue.event')) k
+    cross join lateral (
+        select e.ends_at from queue.event_periods(k.parts[1]::int, (k.parts[2]::date)::timestamp at time zone 'utc',
+            (k.parts[2]::date)::timestamp at time zone 'utc') e) p
+    where k.parts is not null and p.ends_at < now() - make_interval(days => k.parts[1]::int)
+    order by k.name);
+
 -- queue.drop_event_partitions: drops the partitions whose class's retention period is over. A drop locks queue.event,
--- and every publication would wait for the drop. A drop therefore gives up after 200 ms without the lock, and the next
--- run tries again. Runs with the rights of its owner, which owns the table.
+-- and every publication waits for it. It therefore gives up after 200 ms without the lock, and the next run tries
+-- again. Runs with the rights of its owner, which owns the table.
 create or replace function queue.drop_event_partitions() returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare
-    v_part record;
+    v_partition text;
 begin
-    for v_part in
-        select k.name, k.parts[1]::int as class, p.ends_at
-        from (select c.relname::text as name, regexp_match(c.relname, '^event_([0-9]+)_([0-9]{8})$') as parts
-            from pg_inherits i join pg_class c on c.oid = i.inhrelid
-            where i.inhparent = 'queue.event'::regclass) k
-        cross join lateral (
-            select e.ends_at from queue.event_periods(k.parts[1]::int, (k.parts[2]::date)::timestamp at time zone 'utc',
-                (k.parts[2]::date)::timestamp at time zone 'utc') e) p
-        where k.parts is not null and p.ends_at < now() - make_interval(days => k.parts[1]::int)
-    loop
-        execute format('drop table queue.%I', v_part.name);
+    foreach v_partition in array queue.expired_event_partitions() loop
+        execute format('drop table queue.%I', v_partition);
     end loop;
 exception when lock_not_available then
     null;

@@ -26,8 +26,8 @@ create or replace function queue.claim_deliveries(
 returns table (
     delivery_id bigint, endpoint_key text, endpoint text, kind text, message_id uuid, topic_arn text,
     subscription_arn text,
-    raw boolean, subscription_policy text, topic_policy text, retry_policy text, attempts int, body text, account_id text,
-    trace text, password text)
+    raw boolean, subscription_policy text, topic_policy text, retry_policy text, attempts int, body text,
+    account_id text, trace text, password text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -99,7 +99,8 @@ begin
         where d.delivery_id = any (v_ids)
         returning d.*)
     select d.delivery_id, d.account_id || ' ' || d.endpoint_key, d.endpoint, n.kind, n.message_id, n.topic_arn,
-        d.subscription_arn, d.raw, d.subscription_policy, d.topic_policy, (d.retry_policy || jsonb_build_object('SecondsLeft',
+        d.subscription_arn, d.raw, d.subscription_policy, d.topic_policy,
+        (d.retry_policy || jsonb_build_object('SecondsLeft',
             (d.retry_policy ->> 'Until')::float8 - extract(epoch from v_now)::float8))::text,
         d.attempts, case when n.kind = 'schedule' then queue.function_input(n, d.attempts + 1)
             else queue.delivery_body(d.raw, d.subscription_arn, n) end,

@@ -34,11 +34,12 @@ begin
         v_removed := v_removed + queue.clean_deleted_queues(p_limit);
     end if;
     if coalesce(p_part, 'histories') = 'histories' then
+        -- A new partition locks the default partition, so the drop, which can wait for a vacuum, comes first.
+        perform queue.drop_history_days(p_history_days);
         for v_day in 0 .. 2 loop
             perform queue.add_history_day(h.name, (now() at time zone 'utc')::date + v_day)
             from unnest(queue.history_names()) h(name);
         end loop;
-        perform queue.drop_history_days(p_history_days);
     end if;
     if coalesce(p_part, 'events') = 'events' then
         v_removed := v_removed + queue.maintain_events(p_limit);
@@ -280,24 +281,29 @@ end $$;
 -- queue.drop_history_days: drops the partitions of the histories for days (UTC) more than p_days ago. Stores in
 -- queue.history_drop the time since which the history is complete. The metrics job does not replace windows that start
 -- before this time. A drop needs a lock on the whole history, and every statement on the history waits behind it. The
--- function therefore gives up if it does not get the lock within 200 ms, and the next run tries again. Runs with the
--- rights of its owner, which owns the table.
+-- function therefore first locks out a vacuum of the partitions (lock_out_vacuum), and gives up if it does not get the
+-- lock of the history within 200 ms. The next run tries again. Runs with the rights of its owner, which owns the table.
 create or replace function queue.drop_history_days(p_days int) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare
-    v_day record;
     v_cut date := (now() at time zone 'utc')::date - p_days;
+    v_parts text[];
+    v_names text[];
+    v_part text;
 begin
-    for v_day in
-        select h.name, c.relname as part
-        from unnest(queue.history_names()) h(name)
-        join pg_inherits i on i.inhparent = to_regclass('queue.' || h.name) join pg_class c on c.oid = i.inhrelid
-        where c.relname ~ '_[0-9]{8}$' and right(c.relname, 8) < to_char(v_cut, 'YYYYMMDD')
-    loop
-        insert into queue.history_drop as d (name, dropped_before)
-        values (v_day.name, v_cut::timestamp at time zone 'utc')
-        on conflict (name) do update set dropped_before = greatest(d.dropped_before, excluded.dropped_before);
-        execute format('drop table queue.%I', v_day.part);
+    select coalesce(array_agg(c.relname::text order by c.relname), '{}'), array_agg(distinct h.name)
+    into v_parts, v_names
+    from unnest(queue.history_names()) h(name)
+    join pg_inherits i on i.inhparent = to_regclass('queue.' || h.name) join pg_class c on c.oid = i.inhrelid
+    where c.relname ~ '_[0-9]{8}$' and right(c.relname, 8) < to_char(v_cut, 'YYYYMMDD');
+    if not queue.lock_out_vacuum(v_parts) then
+        return;
+    end if;
+    insert into queue.history_drop as d (name, dropped_before)
+    select h.name, v_cut::timestamp at time zone 'utc' from unnest(v_names) h(name)
+    on conflict (name) do update set dropped_before = greatest(d.dropped_before, excluded.dropped_before);
+    foreach v_part in array v_parts loop
+        execute format('drop table queue.%I', v_part);
     end loop;
 exception when lock_not_available then
     null;

@@ -338,6 +338,44 @@ def test_an_open_writer_of_history_does_not_stop_maintenance(db: Connection, con
     assert installation(db) == 0
 
 
+OLD_PARTITIONS = {
+    "history": ("queue.history_20200229", "select queue.add_history_day('history', '2020-02-29')"),
+    "event": (
+        "queue.event_1_20200229",
+        """create table queue.event_1_20200229 partition of queue.event
+            for values from (1, '2020-02-29 00:00Z') to (1, '2020-03-01 00:00Z')""",
+    ),
+}
+
+
+@pytest.mark.parametrize("table", OLD_PARTITIONS)
+@pytest.mark.parametrize("ends", [True, False], ids=["ends", "goes_on"])
+def test_a_drop_waits_for_a_vacuum_without_a_lock_on_the_table(
+    db: Connection, connect: Connect, table: str, ends: bool
+) -> None:
+    """The transaction of `vacuum` has the lock of a vacuum. Statements on the whole table must not wait for it. A drop
+    that gives up leaves the partition to the next run."""
+    partition, make = OLD_PARTITIONS[table]
+    db.execute(make.encode())
+    vacuum = connect()
+    vacuum.execute("begin")
+    vacuum.execute(f"lock table {partition} in share update exclusive mode".encode())
+    if ends:
+        running = BackgroundCall(connect(), installation)
+        running.wait_until_blocked(db)
+        held = "select count(*) from pg_locks where relation = %s::regclass and mode = 'AccessExclusiveLock'"
+        assert value(db, held, f"queue.{table}") == 0
+        vacuum.execute("commit")
+        running.result()
+    else:
+        db.execute("alter function queue.lock_out_vacuum(text[]) set lock_timeout = '1ms'")
+        installation(db)
+        assert value(db, "select to_regclass(%s)::text", partition) == partition
+        vacuum.execute("commit")
+        installation(db)
+    assert value(db, "select to_regclass(%s)", partition) is None
+
+
 def test_dropping_a_partition_waits_for_nobody(db: Connection, connect: Connect) -> None:
     installation(db)
     db.execute("select queue.add_history_day('history', '2020-02-29')")
