@@ -23,7 +23,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 from msgspec import Struct
 
 from .access.public_links import PUBLIC_ACTIONS, is_followed_in_browser
-from .access.request_rate import CHUNK_BYTES, count_response
+from .access.quotas import count_response
+from .access.request_rate import CHUNK_BYTES
 from .access.sigv4 import CredentialScope
 from .actions import (
     BY_NAME,

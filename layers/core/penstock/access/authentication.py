@@ -41,10 +41,11 @@ from penstock.settings import Settings
 
 from . import sigv4
 from .audit.refusals import note_refusal
-from .authorization import AuthorizedAction, RequestContext, authorize
+from .authorization import AuthorizedAction, authorize
+from .context import RequestContext
 from .failures import FailureCounter, rate_limit_key
 from .public_links import PUBLIC_ACTIONS, is_public_link
-from .request_rate import check_rate
+from .quotas import check_rate
 from .resources import NO_TOKENS
 from .secret_encryption import DecryptionError, SecretCipher
 from .sigv4 import CredentialScope, SignatureClaim

@@ -15,58 +15,18 @@ from msgspec import Struct
 from penstock.aws.arn import read_account
 from penstock.effects import BatchCall, Operation
 from penstock.errors import AccessDenied
-from penstock.http import HttpRequest
 from penstock.postgres.statement import BatchStatement
 from penstock.postgres.statements.access import READ_POLICIES, READ_TOPIC_POLICIES, PolicyRow, ResourceEntry
 from penstock.postgres.statements.event_buses import READ_EVENT_POLICIES
 
-from . import request_rate
+from .context import RequestContext
 from .denial import Policies, build_action_name, build_denial
 from .policy.evaluation import Decision, evaluate
 from .policy.requests import AccessRequest
-from .resources import ANY, ActingService, ResourceContext, Uses
+from .resources import ANY, ActingService, Uses
 from .topic_actions import OWNER_ACTIONS
-from .users import User
 
 T = TypeVar("T")
-
-
-class SharedState(request_rate.RateEnvironment, Protocol):
-    """The part of `penstock.environment.Environment` that this package uses."""
-
-    def cache(self, kind: type[T]) -> T:
-        """Returns the process's only instance of a class."""
-
-
-class RequestContext(ResourceContext, Protocol):
-    """The part of `penstock.context.Context` that this module uses."""
-
-    http: HttpRequest
-    user: User | None
-    key_id: str | None
-
-    @property
-    def caller(self) -> User: ...
-
-    @property
-    def interface_name(self) -> str:
-        """Returns the name of the API that received the request."""
-
-    @property
-    def shows_policy_names(self) -> bool:
-        """Returns whether errors spell actions as policies do."""
-
-    @property
-    def client_address(self) -> str:
-        """Returns the caller's address, or an empty string if the address is unknown."""
-
-    @property
-    def condition_keys(self) -> dict[str, str]:
-        """Returns the values that policy conditions compare."""
-
-    @property
-    def environment(self) -> SharedState:
-        """Returns the state that all requests of the process share."""
 
 
 class AuthorizedAction(Protocol):

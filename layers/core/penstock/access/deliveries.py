@@ -7,7 +7,6 @@ QUEUE_ACCESS=sigv4, because otherwise a caller can claim any account.
 """
 
 from collections.abc import Iterable
-from typing import Protocol
 
 import msgspec
 
@@ -16,33 +15,19 @@ from penstock.effects import BatchCall, Call, Operation
 from penstock.errors import AccessDenied
 from penstock.postgres.statements.access import READ_POLICIES, ResourceEntry
 from penstock.postgres.statements.sns.subscriptions import SUBSCRIPTIONS_OF_QUEUE
-from penstock.settings import Settings
 
+from .context import RequestContext
 from .policy.evaluation import Decision, evaluate
 from .policy.requests import AccessRequest, Principal
 
 SNS = Principal(None, None, "sns.amazonaws.com")
 
 
-class DeliveryEnvironment(Protocol):
-    """The part of the process's environment that this module uses."""
-
-    @property
-    def settings(self) -> Settings: ...
-
-
-class DeliveryContext(Protocol):
-    """The part of a request's context that this module uses."""
-
-    @property
-    def environment(self) -> DeliveryEnvironment: ...
-
-
 Subscriptions = tuple[list[bytes] | None, list[bytes] | None]
 """The ids of allowed and refused subscriptions. Both lists are None if policies do not apply."""
 
 
-def do_policies_decide(context: DeliveryContext) -> bool:
+def do_policies_decide(context: RequestContext) -> bool:
     """Returns whether accounts are verified. Policies cannot decide for unverified accounts."""
     return context.environment.settings.queue_access == "sigv4"
 
@@ -59,7 +44,7 @@ def allows_delivery(policy: str | None, queue_arn: str, topic_arn: str, owner: s
 
 
 def check_deliveries(
-    queue_arns: Iterable[str], topic_arn: str, owner: str, context: DeliveryContext
+    queue_arns: Iterable[str], topic_arn: str, owner: str, context: RequestContext
 ) -> Operation[str | None]:
     """Returns the policies (JSON, by ARN) that let the topic send to the queues, or None if the service does not check
     policies.
@@ -79,7 +64,7 @@ def check_deliveries(
     return msgspec.json.encode(policies).decode()
 
 
-def judge_subscriptions(queue_arn: str, policy: str | None, context: DeliveryContext) -> Operation[Subscriptions]:
+def judge_subscriptions(queue_arn: str, policy: str | None, context: RequestContext) -> Operation[Subscriptions]:
     """Decides which of a queue's subscriptions can deliver to the queue under a new policy."""
     if not do_policies_decide(context):
         return None, None

@@ -7,7 +7,6 @@ further 64 KiB. AWS's bills count requests in the same way ("Amazon SQS pricing"
 
 from threading import Lock
 from time import monotonic
-from typing import Protocol
 
 from penstock.errors import RequestThrottled
 from penstock.settings import Settings
@@ -17,29 +16,6 @@ from .failures import rate_limit_key
 MAX_CALLERS = 65_536
 CHUNK_BYTES = 65_536
 """The number of bytes that count as one request."""
-
-
-class RateEnvironment(Protocol):
-    """The part of the process's environment that this module uses."""
-
-    @property
-    def request_rate(self) -> "RequestRate | None": ...
-
-
-class RateContext(Protocol):
-    """The part of a request's context that this module uses. `user` is None if the caller is not authenticated."""
-
-    @property
-    def account_id(self) -> str: ...
-
-    @property
-    def client_address(self) -> str: ...
-
-    @property
-    def user(self) -> object: ...
-
-    @property
-    def environment(self) -> RateEnvironment: ...
 
 
 class RequestRate:
@@ -92,21 +68,3 @@ def request_rate(settings: Settings) -> RequestRate | None:
     """Returns the rate limit of the settings, or None for no limit."""
     per_second = settings.quota_requests_per_second
     return RequestRate(per_second) if per_second else None
-
-
-def check_rate(context: RateContext, size: int) -> None:
-    """Counts a request of `size` bytes after authentication. Raises RequestThrottled."""
-    rate = context.environment.request_rate
-    if rate is not None:
-        rate.check(_name_caller(context), size)
-
-
-def count_response(context: RateContext, size: int) -> None:
-    """Counts a response of `size` bytes. Does not count the first 64 KiB of a response."""
-    rate = context.environment.request_rate
-    if rate is not None:
-        rate.count_response(_name_caller(context), size)
-
-
-def _name_caller(context: RateContext) -> str:
-    return rate_limit_key(context.client_address) if context.user is None else context.account_id

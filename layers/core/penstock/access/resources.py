@@ -8,10 +8,11 @@ account. The operation refuses a text that is not an ARN. Only a process with QU
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from penstock.errors import AccessDenied
 
+from .context import RequestContext
 from .policy.requests import Principal
 
 # The resource for a user's policy if the request has no resource.
@@ -21,13 +22,6 @@ NO_TOKENS = (
     "request was for AWS, replace AWS_ENDPOINT_URL, which applies to every AWS service, with AWS_ENDPOINT_URL_SQS, "
     "AWS_ENDPOINT_URL_SNS and AWS_ENDPOINT_URL_SCHEDULER."
 )
-
-
-class ResourceContext(Protocol):
-    """The part of `penstock.context.Context` that names the caller's resources."""
-
-    account_id: str
-    region: str
 
 
 class ActingService(NamedTuple):
@@ -58,30 +52,30 @@ REPLAY = ("penstock", "ReplayEvents")
 """The right to read events or messages from the past, by a subscriber of a bus or by a ReplayPolicy."""
 
 
-def use_account(_: object, __: ResourceContext) -> Uses:
+def use_account(_: object, __: RequestContext) -> Uses:
     """Returns the caller's account, because the action uses no resource."""
     return (ACCOUNT_USE,)
 
 
-def use_nothing(_: object, __: ResourceContext) -> Uses:
+def use_nothing(_: object, __: RequestContext) -> Uses:
     """Returns no resources, because the action needs no permission."""
     return ()
 
 
-def refuse_tokens(_: object, __: ResourceContext) -> Uses:
+def refuse_tokens(_: object, __: RequestContext) -> Uses:
     """Raises AccessDenied: Penstock issues no session tokens."""
     raise AccessDenied(NO_TOKENS)
 
 
-def use_new(service: str, name: str, context: ResourceContext) -> Use:
+def use_new(service: str, name: str, context: RequestContext) -> Use:
     """Returns a queue, topic or platform application that does not exist yet."""
     return Use(build_arn(service, name, context), is_owned=False)
 
 
-def build_arn(service: str, name: str, context: ResourceContext) -> str:
+def build_arn(service: str, name: str, context: RequestContext) -> str:
     """Returns the ARN of a queue or topic, even if the name is invalid or the resource does not exist."""
     return f"arn:aws:{service}:{context.region}:{context.account_id}:{name}"
 
 
-def build_mapping_arn(mapping_id: str, context: ResourceContext) -> str:
+def build_mapping_arn(mapping_id: str, context: RequestContext) -> str:
     return f"arn:aws:lambda:{context.region}:{context.account_id}:event-source-mapping:{mapping_id}"

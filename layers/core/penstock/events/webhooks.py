@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from penstock.access.failures import rate_limit_key
-from penstock.access.request_rate import check_rate
+from penstock.access.quotas import check_rate
 from penstock.context import Context
 from penstock.effects import Call, Operation, compute
 from penstock.errors import AccessDenied, AwsError, InternalFailure, RequestEntityTooLarge

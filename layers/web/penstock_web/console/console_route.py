@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 
 from penstock.access.audit.refusals import counting_refusals
 from penstock.access.hosts import DEFAULT_PORTS, OTHER_SITES
-from penstock.access.request_rate import check_rate, count_response
+from penstock.access.quotas import check_rate, count_response
 from penstock.context import Context, request_host
 from penstock.errors import AccessDenied, AwsError, InternalFailure
 from penstock_web.routing.request_id import get_request_id

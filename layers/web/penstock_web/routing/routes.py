@@ -16,7 +16,7 @@ import msgspec
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.routing import APIRoute
 
-from penstock.access.request_rate import count_response
+from penstock.access.quotas import count_response
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.rights import Right
 

@@ -9,7 +9,7 @@ from starlette.types import Scope
 
 from penstock.access.audit.refusals import counting_refusals, watch_refusals
 from penstock.access.authentication import AccessRule
-from penstock.access.request_rate import check_rate
+from penstock.access.quotas import check_rate
 from penstock.aws.arn import is_region
 from penstock.context import Context, Interface
 from penstock.effects import LONG_COMPUTATION_BYTES, Compute, Operation

@@ -10,10 +10,10 @@ import re
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from penstock import errors
-from penstock.access.users import User
+from penstock.access.context import RequestContext
 from penstock.effects import Call, Operation
 from penstock.errors import AwsError
 from penstock.postgres.statements.access import NOTE_REFUSALS
@@ -51,36 +51,6 @@ class Refusal(NamedTuple):
     address: str
     error: str | None
     queue: str = ""
-
-
-class RefusedRequest(Protocol):
-    """The part of `Context` that describes a refused request."""
-
-    @property
-    def account_id(self) -> str: ...
-    @property
-    def user(self) -> User | None: ...
-    @property
-    def key_id(self) -> str | None: ...
-    @property
-    def client_address(self) -> str: ...
-    @property
-    def interface_name(self) -> str: ...
-    @property
-    def environment(self) -> "Caches": ...
-
-
-class ReadingRequest(RefusedRequest, Protocol):
-    """The part of `Context` that describes a request that reads messages."""
-
-    @property
-    def request_id(self) -> str: ...
-
-
-class Caches(Protocol):
-    """The part of `Environment` that stores the counts of the process."""
-
-    def cache(self, kind: type[T]) -> T: ...
 
 
 class Refusals:
@@ -121,7 +91,7 @@ class Refusals:
         yield from Call(NOTE_REFUSALS, columns)
 
 
-def watch_refusals(operation: Operation[T], request: RefusedRequest, action: str) -> Operation[T]:
+def watch_refusals(operation: Operation[T], request: RequestContext, action: str) -> Operation[T]:
     """Runs an operation and counts the error if the operation refuses the caller. Raises the operation's errors."""
     try:
         return (yield from operation)
@@ -130,13 +100,13 @@ def watch_refusals(operation: Operation[T], request: RefusedRequest, action: str
         raise
 
 
-def note_refusal(error: AwsError, request: RefusedRequest, action: str) -> Operation[None]:
+def note_refusal(error: AwsError, request: RequestContext, action: str) -> Operation[None]:
     """Counts the error, and writes the counts if ten seconds have passed."""
     count_refusal(error, request, action)
     yield from request.environment.cache(Refusals).write()
 
 
-def note_reading(arn: str, request: ReadingRequest) -> Operation[None]:
+def note_reading(arn: str, request: RequestContext) -> Operation[None]:
     """Counts a request that reads a queue's messages without receiving them, once for each queue, and writes the counts
     if ten seconds have passed.
 
@@ -150,7 +120,7 @@ def note_reading(arn: str, request: ReadingRequest) -> Operation[None]:
     yield from refusals.write()
 
 
-def describe_caller(request: RefusedRequest, error: str | None, queue: str = "") -> Refusal:
+def describe_caller(request: RequestContext, error: str | None, queue: str = "") -> Refusal:
     actor = None if request.user is None else request.user.principal.arn
     key_id = None if request.key_id is None else shorten(request.key_id)
     address = shorten(request.client_address)
@@ -158,7 +128,7 @@ def describe_caller(request: RefusedRequest, error: str | None, queue: str = "")
 
 
 @contextmanager
-def counting_refusals(request: RefusedRequest, action: str) -> Iterator[None]:
+def counting_refusals(request: RequestContext, action: str) -> Iterator[None]:
     """Counts the error that the block raises, like `count_refusal`. Makes no database call."""
     try:
         yield
@@ -167,7 +137,7 @@ def counting_refusals(request: RefusedRequest, action: str) -> Iterator[None]:
         raise
 
 
-def count_refusal(error: AwsError, request: RefusedRequest, action: str) -> None:
+def count_refusal(error: AwsError, request: RequestContext, action: str) -> None:
     """Counts an error at most once, and only if the error refuses the caller. `action` is used if the error does not
     contain an action."""
     if not isinstance(error, REFUSING) or getattr(error, "is_noted", False):
