@@ -10,9 +10,8 @@
 -- response has no room for a group's first message, this receive passes over the group and does not lock it. A group
 -- whose first message has to become a dead letter is an exception. The group stays available to other receives. If a
 -- receive finds no message, the setting queue.passed_over says whether the receive passed over a group. Dead entries in
--- the index by time make searches long. The search therefore begins where store_search says. A query that PostgreSQL
--- inlines for the start of the search took 2 to 6 % of a receive, and a function for parts 5 and 6 took 2 to 3 %, so
--- the function is not split into smaller functions. Its parts are numbered.
+-- the index by time make searches long. The search therefore begins where store_search says. The function
+-- is long because calls of smaller functions were slower (decision 28). Its parts are numbered.
 -- Locks the groups' rows and skips locked rows. Uses the indexes fifo_ready_visible_at, fifo_ready_pkey and
 -- fifo_message_of_group.
 -- This file also contains first_ready_at, store_search, note_passed_over, group_fits, first_ready_messages and

@@ -1,6 +1,6 @@
 """Describes what needs attention besides queues: endpoints, schedules, deliveries, mappings, subscribers, databases."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -174,37 +174,46 @@ def name_given_up(row: FailedEndpointRow) -> str:
 
 def describe_late_work(row: LateWorkRow, settings: Settings | None = None) -> Concern:
     """Returns the concern about late or failing work, or an old transaction. `settings` are those of this process."""
-    name, page = "Database", ConsolePage.SYSTEM.build_path()
-    if row.kind == SCHEDULES_LATE:
-        name = name_first(row.name, row.number) or "Schedules"
-        text = f"{name} {'is' if row.number == 1 and row.name else 'are'} due and did not fire."
-        fires = settings is not None and settings.queue_schedule_enabled
-        text += f" {explain_delay(row.kind, row.error, is_done_here=fires)}"
-        page = ConsolePage.SCHEDULES.build_path()
-        if row.number == 1 and row.name:
-            page = ConsolePage.SCHEDULE.build_path(schedule=row.name)
-    elif row.kind == DELIVERIES_LATE:
-        number = f"{row.number:,} or more" if row.number >= MAX_COUNTED else f"{row.number:,}"
-        endpoint, page = hide_secrets(row.name or ""), ConsolePage.WAITING_DELIVERIES.build_path()
-        name = name_first(endpoint, row.number) or "Deliveries"
-        text = f"{number} due {'delivery waits' if row.number == 1 else 'deliveries wait'}"
-        text += f", the first to {endpoint}" if endpoint else ""
-        delivers = settings is not None and settings.queue_http_delivery_enabled
-        text += f". {explain_delay(row.kind, row.error, is_done_here=delivers)}"
-    elif row.kind in (SCHEDULE_FAILS, SCHEDULE_PAUSED):
-        return describe_failing_schedule(row)
-    elif row.kind in SUBSCRIBER_KINDS:
-        return describe_subscriber(row)
-    elif row.kind in (MAPPING_FAILS, MAPPING_STOPPED):
-        return describe_mapping(row)
-    elif row.kind == OLD_TRANSACTION:
-        text = "A transaction is open. PostgreSQL cannot remove deleted rows meanwhile."
-    else:
-        text = f"A snapshot is {row.number:,} transactions old. PostgreSQL cannot remove deleted rows meanwhile."
+    return LATE_WORK[row.kind](row, settings)
+
+
+def describe_late_schedules(row: LateWorkRow, settings: Settings | None) -> Concern:
+    name = name_first(row.name, row.number) or "Schedules"
+    fires = settings is not None and settings.queue_schedule_enabled
+    text = f"{name} {'is' if row.number == 1 and row.name else 'are'} due and did not fire."
+    text += f" {explain_delay(row.kind, row.error, is_done_here=fires)}"
+    page = ConsolePage.SCHEDULES.build_path()
+    if row.number == 1 and row.name:
+        page = ConsolePage.SCHEDULE.build_path(schedule=row.name)
+    return build_concern(row, name, text, page)
+
+
+def describe_late_deliveries(row: LateWorkRow, settings: Settings | None) -> Concern:
+    number = f"{row.number:,} or more" if row.number >= MAX_COUNTED else f"{row.number:,}"
+    endpoint = hide_secrets(row.name or "")
+    delivers = settings is not None and settings.queue_http_delivery_enabled
+    text = f"{number} due {'delivery waits' if row.number == 1 else 'deliveries wait'}"
+    text += f", the first to {endpoint}" if endpoint else ""
+    text += f". {explain_delay(row.kind, row.error, is_done_here=delivers)}"
+    name = name_first(endpoint, row.number) or "Deliveries"
+    return build_concern(row, name, text, ConsolePage.WAITING_DELIVERIES.build_path())
+
+
+def describe_old_transaction(row: LateWorkRow, _: Settings | None) -> Concern:
+    text = "A transaction is open. PostgreSQL cannot remove deleted rows meanwhile."
+    return build_concern(row, "Database", text, ConsolePage.SYSTEM.build_path())
+
+
+def describe_old_snapshot(row: LateWorkRow, _: Settings | None) -> Concern:
+    text = f"A snapshot is {row.number:,} transactions old. PostgreSQL cannot remove deleted rows meanwhile."
+    return build_concern(row, "Database", text, ConsolePage.SYSTEM.build_path())
+
+
+def build_concern(row: LateWorkRow, name: str, text: str, page: str) -> Concern:
     return Concern(row.kind, OTHER_LEVELS[row.kind], name, to_utc(row.since), False, row.number, text, page)
 
 
-def describe_mapping(row: LateWorkRow) -> Concern:
+def describe_mapping(row: LateWorkRow, _: Settings | None) -> Concern:
     """Returns the concern about a mapping whose invocations fail, or that the service stopped."""
     queue = row.owner or ""
     name = name_mapping(queue, row.name or "")
@@ -222,20 +231,20 @@ def name_mapping(queue: str, target: str) -> str:
     return f"{queue} to {hide_secrets(target.rpartition(':function:')[2])}"
 
 
-def describe_failing_schedule(row: LateWorkRow) -> Concern:
+def describe_failing_schedule(row: LateWorkRow, _: Settings | None) -> Concern:
     """Returns the concern about a schedule that fails. Only a user lets a paused one fire again, so it is severe."""
     name, error = row.name or "", (row.error or "no cause").rstrip(".")
     page = ConsolePage.SCHEDULE.build_path(schedule=name)
     if row.kind == SCHEDULE_FAILS:
         text = f"The schedule failed {'once' if row.number == 1 else f'{row.number:,} times'}: {error}."
-        return Concern(row.kind, OTHER_LEVELS[row.kind], name, to_utc(row.since), False, row.number, text, page)
+        return build_concern(row, name, text, page)
     text = f"The schedule is paused after {row.number:,} {'failure' if row.number == 1 else 'failures'}: {error}. "
     text += "It fires again after you resume it."
     includes, level = [Included(SCHEDULE_FAILS, name)], OTHER_LEVELS[row.kind]
     return Concern(row.kind, level, name, to_utc(row.since), False, row.number, text, page, includes=includes)
 
 
-def describe_subscriber(row: LateWorkRow) -> Concern:
+def describe_subscriber(row: LateWorkRow, _: Settings | None) -> Concern:
     """Returns the concern about a subscriber of an event bus. Events that it drops or that leave the bus are lost."""
     number = f"{row.number:,} {'event' if row.number == 1 else 'events'}"
     levels: dict[str, Level] = {SUBSCRIBER_STOPPED: "info", SUBSCRIBER_FAILS: "warn"}
@@ -263,3 +272,16 @@ def name_first(name: str | None, number: int) -> str:
     if number == 1 or not name:
         return name or ""
     return f"{name} and {'at least ' if number >= MAX_COUNTED else ''}{number - 1:,} more"
+
+
+LATE_WORK: Final[Mapping[str, Callable[[LateWorkRow, Settings | None], Concern]]] = {
+    SCHEDULES_LATE: describe_late_schedules,
+    DELIVERIES_LATE: describe_late_deliveries,
+    SCHEDULE_FAILS: describe_failing_schedule,
+    SCHEDULE_PAUSED: describe_failing_schedule,
+    MAPPING_FAILS: describe_mapping,
+    MAPPING_STOPPED: describe_mapping,
+    **dict.fromkeys(SUBSCRIBER_KINDS, describe_subscriber),
+    OLD_TRANSACTION: describe_old_transaction,
+    OLD_SNAPSHOT: describe_old_snapshot,
+}
