@@ -70,6 +70,11 @@ def send_hostile_texts(sqs: Any, url: str) -> None:
         assert not sqs.send_message_batch(QueueUrl=url, Entries=entries).get("Failed")
 
 
+def count_visible(sqs: Any, url: str) -> int:
+    name = "ApproximateNumberOfMessages"
+    return int(sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[name])["Attributes"][name])
+
+
 def fill(service: Service) -> None:
     sqs, sns, http = service.sqs(), service.client("sns"), service.http()
     urls = {
@@ -88,7 +93,8 @@ def fill(service: Service) -> None:
     )
     for number in range(20):
         sqs.send_message(QueueUrl=urls["orders"], MessageBody=json.dumps({"order": number, "total": 19.5}))
-    for _ in range(2):
+    # On a busy machine, a receive may return nothing although messages are visible.
+    while count_visible(sqs, urls["orders-dead"]) < 5:
         sqs.receive_message(QueueUrl=urls["orders"], MaxNumberOfMessages=5, VisibilityTimeout=0)
     for text in HOSTILE[:9]:
         sqs.send_message(QueueUrl=urls["orders-dead"], MessageBody=text)
