@@ -59,6 +59,7 @@ class _Message:
     sent: bool = False
     sent_at: float = 0
     message_id: str | None = None
+    identified_at: float = -math.inf
     excused: bool = False
     uncertain: bool = False
     miscounted: bool = False
@@ -78,9 +79,13 @@ class _Message:
 
 @dataclass
 class Ledger:
-    """Is thread-safe. `maximum` is the queue's maxReceiveCount, or None."""
+    """Is thread-safe. `maximum` is the queue's maxReceiveCount, or None.
+
+    `stored_later` means that a worker stores a message in the queue some time after the acknowledgement of its send.
+    """
 
     maximum: int | None = None
+    stored_later: bool = False
     clock: Callable[[], float] = time.time
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _messages: dict[str, _Message] = field(default_factory=dict)
@@ -119,7 +124,8 @@ class Ledger:
                 if (known := self._messages.get(body)) is not None:
                     if known.message_id not in (None, message_id):
                         self._findings.append((ended, "stored_twice", f"{body}: {known.message_id}, {message_id}"))
-                    known.message_id = message_id
+                    if known.message_id != message_id:
+                        known.message_id, known.identified_at = message_id, ended
             for body, message in self._known(bodies):
                 message.deliveries += 1
                 message.excused = False
@@ -172,7 +178,8 @@ class Ledger:
         """Notes that a restore, or a failover to a lagging standby, returned the database at `cut` to its state at
         `moment` or later.
 
-        Between `moment` and `cut`, sends may be lost, deletes and moves may be undone, and receives may not be counted.
+        Between `moment` and `cut`, sends may be lost, deletes and moves may be undone, receives may not be counted, and
+        a worker may have stored messages that it stores again.
         Violations since `cut` do not count, because the ledger did not know the database's state.
         """
         until = cut + NOTED_SECONDS
@@ -184,6 +191,8 @@ class Ledger:
                 if not message.sent or moment <= message.sent_at <= until:
                     message.excused, message.message_id = message.sent, None
                     message.uncertain = True
+                if self.stored_later and moment <= message.identified_at <= until:
+                    message.message_id = None  # The worker stores the message again, with another id.
                 if message.deleted_at is not None and moment <= message.deleted_at <= until:
                     message.deleted_at = None
                     message.deleting += 1

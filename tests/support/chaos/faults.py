@@ -11,8 +11,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
@@ -262,16 +262,28 @@ def overload(scene: Scene) -> float:
 
 
 # --- what operators do -----------------------------------------------------------------------------------------------
+@contextmanager
+def paused_bus(scene: Scene) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
+    """Prevents the delivery of the bus's events while the context is open."""
+    with scene.servers.database() as connection:
+        connection.execute("select pg_advisory_lock(queue.event_delivery_key(bus_id)) from queue.event_bus")
+        yield connection
+
+
 def restore(scene: Scene) -> float:
     """Makes a dump, and restores it into a new cluster some seconds later. Clients still have messages that they
-    received after the dump.
+    received after the dump. The bus delivers some events of the dump twice: before and after the restore.
     """
     rig = scene.rig
-    moment, dump = time.time(), rig.state / "queue.dump"
+    dump = rig.state / "queue.dump"
     command: list[str | Path] = [rig.primary.binaries.path("pg_dump"), "--format=custom", "--schema=queue"]
     command += ["--no-owner", f"--dbname={rig.primary.service_dsn()}", f"--file={dump}"]
+    with paused_bus(scene):
+        scene.pause(0, 1)
+        moment = time.time()
+        failed = subprocess.run(command, check=False).returncode
     # A failed dump means that PostgreSQL crashed without a fault. `play` reports the crash.
-    if subprocess.run(command, check=False).returncode != 0:
+    if failed:
         wait_for_database(rig)
         moment = time.time()
         subprocess.run(command, check=True)

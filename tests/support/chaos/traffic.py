@@ -254,7 +254,8 @@ class Traffic:
             connection.sqs(
                 "CreateQueue", QueueName=name, Attributes={"VisibilityTimeout": str(VISIBILITY_SECONDS), **attributes}
             )
-            self.ledgers.setdefault(name, Ledger(maximum=2 if name == "poison" else None))
+            maximum = 2 if name == "poison" else None
+            self.ledgers.setdefault(name, Ledger(maximum, stored_later=name.startswith("bus")))
         self.target.first = partial(self.count, "mapped deleted")
         for target in ({"queue_name": "events-a"}, {"queue_name": "events-b"}):
             connection.request("POST", "/v1/events/chaos.*/subscriptions", target)

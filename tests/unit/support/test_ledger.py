@@ -269,6 +269,27 @@ def test_a_message_seen_again_must_be_kept_from_then_on(rewound: Ledger) -> None
     assert rewound.findings().violations == {"resurrected": 1}
 
 
+@pytest.mark.parametrize(
+    ("stored_later", "received_at", "violations"),
+    [(True, 7, {}), (True, 4, {"stored_twice": 1}), (False, 7, {"stored_twice": 1})],
+)
+def test_a_worker_stores_a_message_again_after_the_moment(
+    clock: Clock, stored_later: bool, received_at: int, violations: dict[str, int]
+) -> None:
+    """A message sent at 1 has a new id after a restore to the moment 5, because its worker had stored it after 5."""
+    ledger = Ledger(stored_later=stored_later, clock=clock)
+    ledger.sending(["a"])
+    clock.now = 1
+    ledger.sent(["a"], [1])
+    clock.now = received_at
+    ledger.delivered(["a"], received_at, 0, ["first id"])
+    ledger.rewound(5, 10)
+    clock.now = 11
+    ledger.delivered(["a"], 11, 0, ["second id"])
+    finish(ledger, "a")
+    assert ledger.findings().violations == violations
+
+
 # --- waiting ---------------------------------------------------------------------------------------------------------
 def test_a_wait_reports_the_last_response_and_the_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wait, "MAX_SECONDS", 0)
