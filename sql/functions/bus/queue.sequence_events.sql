@@ -55,6 +55,10 @@ begin
     into v_read using v_watermark.number, p_limit;
     if v_gaps_since is not null then
         perform queue.shrink_event_gaps(v_read.numbers, v_before);
+        if not v_had_xid then
+            update queue.event_gap g set snapshot = v_read.snapshot, last_xid = pg_current_xact_id()
+            where g.last_xid is null;
+        end if;
     end if;
     if v_read.count > 0 then
         -- A number above `last` was taken after it, so its event is not older, apart from the duration of a call.
@@ -94,9 +98,6 @@ begin
         from (select distinct n >> 10 from unnest(p_numbers) n where n > p_after union all select p_until + 1) u(block)
     ) g
     where g.first_block <= g.last_block;
-    if v_xid is not null then
-        update queue.event_gap g set snapshot = p_snapshot, last_xid = v_xid where g.last_xid is null;
-    end if;
 end $$;
 
 -- queue.shrink_event_gaps: removes from the gaps the blocks of p_numbers, and the blocks that no transaction can fill.

@@ -31,6 +31,8 @@ begin
         perform setval(v_sequence.name,
             nextval(v_sequence.name) + case when v_sequence.is_long then 4294967296 else 65536 end);
     end loop;
+    -- The transaction ids of another cluster would never end a gap, or would end it too early.
+    update queue.event_gap g set last_xid = null where g.last_xid is not null;
     update queue.server s
     set system_identifier = v_identifier, timeline = v_timeline, noticed_at = clock_timestamp(), jump_after = 0;
     return true;

@@ -129,6 +129,25 @@ def test_a_gap_that_a_transaction_with_an_older_id_notes_is_waited_for(
     check_that_all_gaps_end(db)
 
 
+def test_a_gap_from_another_cluster_ends(db: Connection, bus: str, connect: Connect) -> None:
+    """After a restore into a new cluster, the transaction ids of the gap are far above those of the cluster. A
+    publisher may have begun before `check_server` noticed the move."""
+    with transaction(connect) as publisher, transaction(connect) as undone:
+        put(undone, bus, "undone")
+        put(publisher, bus, "late")
+        put(db, bus, "early")
+        assert sequence(db) == 1
+        undone.execute("rollback")
+        db.execute("update queue.event_gap set last_xid = '80000000009', snapshot = '80000000000:80000000000:'")
+        assert value(db, "select queue.check_server(true)") is True
+        for _ in range(3):
+            assert sequence(db) == 0
+        publisher.execute("commit")
+        assert sequence(db) == 1
+    assert delivered(db) == ["early", "late"]
+    check_that_all_gaps_end(db)
+
+
 def test_a_read_can_end_inside_a_call(db: Connection, bus: str) -> None:
     bodies = [str(n) for n in range(250)]
     put(db, bus, *bodies[:240])
