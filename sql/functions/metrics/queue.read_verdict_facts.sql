@@ -28,7 +28,7 @@ returns table (n int, arn text, read_at timestamptz, fifo boolean, dead_letters 
     top_group_share double precision, paused_endpoints int, retention_at timestamptz, never_catches_up boolean,
     measured_at timestamptz, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamptz, paused boolean,
     stopped_mapping text, failing_since timestamptz, failing_result text, retention_seconds int,
-    expires_at timestamptz)
+    expires_at timestamptz, visibility_timeout_seconds int)
 language sql stable as $$
 with paused as materialized (
     select w.dead_letter_arn, count(*)::int as endpoints
@@ -59,7 +59,8 @@ select u.n::int, q.arn, clock_timestamp(), q.fifo,
              where p.poller_id = e.poller_id and p.alive_until > clock_timestamp() - interval '1 minute')
          else e.reason <> 'USER_INITIATED' end
      order by e.enabled, e.mapping_id limit 1),
-    e.failing_since, e.last_result, q.retention_seconds, m.first_sent_at + q.retention_seconds * interval '1 second'
+    e.failing_since, e.last_result, q.retention_seconds, m.first_sent_at + q.retention_seconds * interval '1 second',
+    q.visibility_timeout_seconds
 from unnest(p_arns[1:200]) with ordinality u(arn, n)
 join queue.queues q on q.arn = u.arn
 left join queue.measurement m on m.queue_id = q.queue_id

@@ -325,6 +325,16 @@ def test_a_message_that_stays_while_others_pass() -> None:
     assert kind(steady(60, oldest_at=NOON - 90 * MINUTE, **now_and_then)) is Kind.OK
 
 
+@pytest.mark.parametrize(("timeout_seconds", "stuck_minutes"), [(0, 2), (30, 2), (60, 4), (75, 5), (43_200, 5)])
+def test_a_message_is_stuck_after_four_visibility_timeouts(timeout_seconds: int, stuck_minutes: int) -> None:
+    """The age counts at NOW, 20 seconds after the last complete minute."""
+    facts = {"visibility_timeout": timedelta(seconds=timeout_seconds)}
+    for ago, expected in ((stuck_minutes - 1, Kind.OK), (stuck_minutes, Kind.POISONED)):
+        came = NOON - ago * MINUTE
+        rows = [*steady(60, ago + 1, redelivered=4), *steady(ago, redelivered=4, visible=1, oldest_at=came)]
+        assert kind(rows, **facts) is expected
+
+
 def test_handlers_that_all_fail() -> None:
     found = verdict(steady(60, 13) + steady(12, received=500, redelivered=300, deleted=0, in_flight=300))
     assert (found.kind, found.cause) == (Kind.POISONED, Cause.HANDLERS_FAIL)

@@ -88,7 +88,7 @@ locals {
     QUEUE_METRICS_INTERVAL_MS            = { type = "integer", default = "10000", minimum = 100, maximum = 2147483647 }
     QUEUE_ALERT_URL                      = { type = "string", default = "", pattern = "(?:(?:json|slack|teams|pagerduty)\\+)?https?://(?:\\[[0-9A-Fa-f:.]{2,45}\\]|[A-Za-z0-9_-]+(?:\\.[A-Za-z0-9_-]+)*)(?::[0-9]{1,5})?(?:[/?][!-~]*)?", secret = true }
     QUEUE_ALERT_EMAIL                    = { type = "string", default = "" }
-    QUEUE_ALERT_INTERVAL_MS              = { type = "integer", default = "15000", minimum = 100, maximum = 2147483647 }
+    QUEUE_ALERT_INTERVAL_MS              = { type = "integer", default = "10000", minimum = 100, maximum = 2147483647 }
     QUEUE_ALERT_EVALUATIONS              = { type = "integer", default = "2", minimum = 1, maximum = 1000 }
     QUEUE_ALERT_PAUSE_SECONDS            = { type = "integer", default = "600", minimum = 0, maximum = 2147483647 }
     LOG_LEVEL                            = { type = "string", default = "info", choices = ["debug", "info", "warning", "error", "critical"] }

@@ -211,6 +211,7 @@ def read_facts(row: VerdictFactsRow, in_flight_limit: int) -> Facts:
         gauges = Gauges(row.measured_at, row.visible, row.in_flight, row.delayed or 0, row.oldest_at)
     return Facts(
         fifo=row.fifo,
+        visibility_timeout=timedelta(seconds=row.visibility_timeout_seconds),
         in_flight_limit=in_flight_limit or None,
         dead_letters=row.dead_letters,
         noisy_groups=row.noisy_groups,

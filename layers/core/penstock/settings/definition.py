@@ -303,7 +303,7 @@ class Settings:
         "[Alerts](../operate/alerts.md).")
     queue_alert_email = Setting("", unit="address", format=formats.MAIL_RECIPIENT, help="The e-mail address to which "
         "the installation sends alerts through `SNS_SMTP_URL`, also in addition to `QUEUE_ALERT_URL`.")
-    queue_alert_interval_ms = Setting(15_000, unit="ms", minimum=100, help="The pause between two evaluations of the "
+    queue_alert_interval_ms = Setting(10_000, unit="ms", minimum=100, help="The pause between two evaluations of the "
         "installation's problems. All processes share the evaluations. In an installation of functions only, the pause "
         "is at least a minute.")
     queue_alert_evaluations = Setting(2, unit="evaluations", minimum=1, maximum=1000, help="The number of consecutive "

@@ -1,9 +1,11 @@
 """Detects poison messages, which consumers receive again and again but never delete."""
 
+import math
 from datetime import datetime, timedelta
 from typing import Final
 
 from .series import MINUTE, Series
+from .types import Facts
 
 POISON_MINUTES: Final = 10
 """The number of minutes that the rule examines."""
@@ -20,16 +22,20 @@ DEAD_LETTER_MINUTES: Final = 2
 STUCK_SHARE: Final = 0.01
 """The minimum fraction of redeliveries while a message is stuck. Handlers that fail occasionally stay below this
 fraction."""
-STUCK: Final = timedelta(minutes=5)
-"""The minimum age of a stuck message. A stuck message must also have been the oldest message for the minimum age, or be
-five times as old as the backlog explains."""
+STUCK_TIMEOUTS: Final = 4
+"""The minimum age of a stuck message in visibility timeouts of its queue, because several attempts have failed by then.
+A stuck message must also have been the oldest message for the minimum age, or be five times as old as the backlog
+explains."""
+LEAST_STUCK: Final = timedelta(minutes=2)
+LONGEST_STUCK: Final = timedelta(minutes=5)
+"""The bounds of the minimum age."""
 STUCK_FACTOR: Final = 5
 DONE_SHARE: Final = 0.2
 """The fraction of first receives that must end in a delete. Below this fraction, the handlers are the cause, not some
 messages."""
 
 
-def is_poisoned(series: Series, drain_rate: float, now: datetime) -> bool:
+def is_poisoned(series: Series, facts: Facts, drain_rate: float, now: datetime) -> bool:
     """Returns whether redeliveries occur in several minutes, and are frequent, end as dead letters, or last long."""
     again = series.redelivered[-POISON_MINUTES:]
     dead = series.dead_lettered[-POISON_MINUTES:]
@@ -41,20 +47,21 @@ def is_poisoned(series: Series, drain_rate: float, now: datetime) -> bool:
         return True
     if sum(1 for count in dead if count) >= DEAD_LETTER_MINUTES and sum(dead) >= DEAD_LETTERED_SHARE * left:
         return True
-    return sum(again) >= STUCK_SHARE * received and is_stuck(series, drain_rate, now)
+    return sum(again) >= STUCK_SHARE * received and is_stuck(series, facts, drain_rate, now)
 
 
-def is_stuck(series: Series, drain_rate: float, now: datetime) -> bool:
+def is_stuck(series: Series, facts: Facts, drain_rate: float, now: datetime) -> bool:
     """Returns whether the oldest message stays while other messages are deleted, or is much older than the backlog
     explains."""
     if series.now.oldest_at is None or drain_rate <= 0:
         return False
     age = now - series.now.oldest_at
     in_turn = timedelta(seconds=(series.now.visible + series.now.in_flight) / drain_rate)
-    minutes = STUCK // MINUTE
+    least = min(max(STUCK_TIMEOUTS * facts.visibility_timeout, LEAST_STUCK), LONGEST_STUCK)
+    minutes = math.ceil(least / MINUTE)
     before = series.oldest_at[-minutes] if len(series) >= minutes else None
     stays = before is not None and before == series.now.oldest_at
-    return age > STUCK and (stays or age > STUCK_FACTOR * in_turn)
+    return age > least and (stays or age > STUCK_FACTOR * in_turn)
 
 
 def do_handlers_fail(series: Series) -> bool:

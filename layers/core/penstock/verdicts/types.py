@@ -1,7 +1,7 @@
 """The input and the result of a verdict. docs/reference/verdicts.md explains both."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -70,7 +70,7 @@ class Gauges(NamedTuple):
 class Facts:
     """Other facts that a verdict considers. Unknown facts keep their defaults.
 
-    `in_flight_limit` is the maximum number of messages in flight, or None for no limit. `dead_letters` says whether
+    `visibility_timeout` is the queue's. `in_flight_limit` is the maximum number of messages in flight, or None for no limit. `dead_letters` says whether
     other queues use this queue as their dead-letter queue. `noisy_groups` counts the groups that receives skip while
     other groups wait. `top_group_share` is the busiest group's share of the arrivals, from 0 to 1. `paused_endpoints`
     are URLs that do not respond. Their undelivered messages enter this queue. `paused` means that a person paused the
@@ -79,6 +79,7 @@ class Facts:
     """
 
     fifo: bool = False
+    visibility_timeout: timedelta = timedelta(seconds=30)
     in_flight_limit: int | None = 120_000
     dead_letters: bool = False
     noisy_groups: int = 0

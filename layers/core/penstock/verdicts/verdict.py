@@ -194,7 +194,7 @@ def do_others_delete(series: Series, since: datetime) -> bool:
 
 def find_poison(case: Case) -> RuleFinding | None:
     """Finds messages that consumers receive again and again, but never delete."""
-    if not poison.is_poisoned(case.series, case.rates.drain, case.now):
+    if not poison.is_poisoned(case.series, case.facts, case.rates.drain, case.now):
         return None
     cause = Cause.HANDLERS_FAIL if poison.do_handlers_fail(case.series) else Cause.POISON_GROUP
     return RuleFinding(Kind.POISONED, poison.start_of_redeliveries(case.series), cause, empties=_find_emptying(case))

@@ -42,7 +42,7 @@ def facts(**known: Any) -> VerdictFactsRow:
     row = VerdictFactsRow(
         1, "arn", NOW, False, False, 0, None, 0, None, False, measured_at=NOW, visible=5, in_flight=0, delayed=0,
         oldest_at=NOW - 20 * MINUTE, paused=False, stopped_mapping=None, failing_since=None,
-        failing_result=None, retention_seconds=345_600, expires_at=None,
+        failing_result=None, retention_seconds=345_600, expires_at=None, visibility_timeout_seconds=30,
     )  # fmt: skip
     return row._replace(**known)
 

@@ -195,6 +195,7 @@ class VerdictFactsRow(NamedTuple):
     failing_result: str | None
     retention_seconds: int
     expires_at: datetime | None
+    visibility_timeout_seconds: int
 
 
 READ_VERDICT_FACTS = Statement("queue.read_verdict_facts", ("text[]",), VerdictFactsRow)
