@@ -70,12 +70,13 @@ class Gauges(NamedTuple):
 class Facts:
     """Other facts that a verdict considers. Unknown facts keep their defaults.
 
-    `visibility_timeout` is the queue's. `in_flight_limit` is the maximum number of messages in flight, or None for no limit. `dead_letters` says whether
-    other queues use this queue as their dead-letter queue. `noisy_groups` counts the groups that receives skip while
-    other groups wait. `top_group_share` is the busiest group's share of the arrivals, from 0 to 1. `paused_endpoints`
-    are URLs that do not respond. Their undelivered messages enter this queue. `paused` means that a person paused the
-    queue. `stopped_mapping` is the reason why the service stopped an event source mapping of the queue. `failing_since`
-    and `failing_result` describe a mapping that fails. `now` has gauges that are newer than the last minute's gauges.
+    `visibility_timeout` is the queue's. `in_flight_limit` is the maximum number of messages in flight, or None for no
+    limit. `dead_letters` says whether other queues use this queue as their dead-letter queue. `noisy_groups` counts the
+    groups that receives skip while other groups wait. `top_group_share` is the busiest group's share of the arrivals,
+    from 0 to 1. `paused_endpoints` are URLs that do not respond. Their undelivered messages enter this queue. `paused`
+    means that a person paused the queue. `stopped_mapping` is the reason why the service stopped an event source
+    mapping of the queue. `failing_since` and `failing_result` describe a mapping that fails. `now` has gauges that are
+    newer than the last minute's gauges.
     """
 
     fifo: bool = False
