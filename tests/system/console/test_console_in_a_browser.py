@@ -57,6 +57,13 @@ HIDE = """value => {
 }"""
 
 
+def expect(locator: Any) -> Any:
+    """Returns Playwright's assertions, which wait. Only the tests in a browser need Playwright."""
+    from playwright.sync_api import expect as assertions
+
+    return assertions(locator)
+
+
 @contextmanager
 def opened(browser: Any, **options: Any) -> Iterator[Any]:
     """Yields a page in a new context. Fails at the end if the page had a script error, a dialog or a CSP violation."""
@@ -193,9 +200,9 @@ def test_keys_select_and_open_rows(browser: Any, console: Service) -> None:
         page.keyboard.press("Enter")
         page.wait_for_url("**q=hostile")
         page.keyboard.press("?")
-        assert page.get_by_role("dialog").is_visible()
+        expect(page.get_by_role("dialog")).to_be_visible()
         page.keyboard.press("Escape")
-        assert not page.locator("dialog").is_visible()
+        expect(page.locator("dialog")).to_be_hidden()
         page.goto(f"{console.url}/console/queues/hostile/messages")
         page.keyboard.press("j")
         page.keyboard.press("x")
@@ -277,21 +284,21 @@ def test_the_filter_of_messages_is_folded_in_a_narrow_window_only(browser: Any, 
     with opened(browser, viewport={"width": 400, "height": 800}, java_script_enabled=False) as page:
         page.goto(path)
         assert page.locator("a.preview").first.bounding_box()["y"] < 600
-        assert not page.get_by_role("textbox", name="Text").is_visible()
+        expect(page.get_by_role("textbox", name="Text")).to_be_hidden()
         page.get_by_text("Filter", exact=True).first.click()
-        assert page.get_by_role("textbox", name="Text").is_visible()
+        expect(page.get_by_role("textbox", name="Text")).to_be_visible()
         page.goto(f"{path}?text=order")
-        assert page.get_by_role("textbox", name="Text").is_visible()
+        expect(page.get_by_role("textbox", name="Text")).to_be_visible()
     with opened(browser, viewport={"width": 1280, "height": 800}) as page:
         page.goto(path)
-        assert page.get_by_role("textbox", name="Text").is_visible()
-        assert not page.locator(".fold > summary").is_visible()
+        expect(page.get_by_role("textbox", name="Text")).to_be_visible()
+        expect(page.locator(".fold > summary")).to_be_hidden()
 
 
 def test_a_narrow_window_has_a_low_head_and_hides_zeros(browser: Any, console: Service) -> None:
     with opened(browser, viewport={"width": 400, "height": 800}) as page:
         page.goto(f"{console.url}/console/queues?sort=name")
-        assert page.locator(".banner").is_visible()
+        expect(page.locator(".banner")).to_be_visible()
         assert page.locator("main").bounding_box()["y"] <= 105
         here = page.locator(".bar nav [aria-current]").bounding_box()
         assert (here["x"] >= 0, here["x"] + here["width"] <= 400) == (True, True)
@@ -301,7 +308,7 @@ def test_a_narrow_window_has_a_low_head_and_hides_zeros(browser: Any, console: S
         hidden = page.locator("td.na[data-label=Delayed]")
         assert hidden.count()
         page.set_viewport_size({"width": 1280, "height": 800})
-        assert hidden.first.is_visible()
+        expect(hidden.first).to_be_visible()
         assert hidden.first.inner_text() == "0"
 
 
@@ -311,9 +318,9 @@ def test_the_values_of_a_chart_need_no_pointer_and_stay_open(browser: Any, conso
         summary = page.locator(".values > summary").first
         summary.focus()
         page.keyboard.press("Enter")
-        assert page.locator(".values tbody td").first.is_visible()
+        expect(page.locator(".values tbody td").first).to_be_visible()
         page.evaluate("new Promise(done => addEventListener('htmx:after:swap', () => done(), {once: true}))")
-        assert page.locator(".values tbody td").first.is_visible()
+        expect(page.locator(".values tbody td").first).to_be_visible()
 
 
 def test_a_list_uses_a_wide_window(browser: Any, console: Service) -> None:
@@ -334,14 +341,14 @@ def test_a_small_chart_shows_the_values_of_a_time_as_a_chart_does(browser: Any, 
         page.goto(f"{console.url}/console/queues?q=empty")
         plot = page.locator("td .plot")
         label = plot.locator("output")
-        assert not label.is_visible()
+        expect(label).to_be_hidden()
         plot.hover(position={"x": 95, "y": 10})
         assert re.fullmatch(r"\d\d:\d\d UTC  \d+ visible", label.inner_text())
         plot.hover(position={"x": 1, "y": 10})
         assert label.inner_text().endswith("UTC  no data"), "an hour ago, the queue did not exist"
         assert plot.locator("title").count() == 0
         page.mouse.move(0, 0)
-        assert not label.is_visible()
+        expect(label).to_be_hidden()
 
 
 def test_a_chart_shows_the_values_of_a_time(browser: Any, console: Service) -> None:
@@ -350,12 +357,12 @@ def test_a_chart_shows_the_values_of_a_time(browser: Any, console: Service) -> N
         page.goto(f"{console.url}/console/queues/empty")
         plot = page.locator("[data-plot='Messages a minute']")
         label = plot.locator("output")
-        assert not label.is_visible()
+        expect(label).to_be_hidden()
         plot.locator(".hit").nth(3).hover()
         pointed = label.inner_text()
         assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC\nin \d+, out \d+", pointed)
         page.mouse.move(0, 0)
-        assert not label.is_visible()
+        expect(label).to_be_hidden()
         plot.locator("svg").focus()
         newest = label.inner_text()
         page.keyboard.press("ArrowLeft")
@@ -364,9 +371,9 @@ def test_a_chart_shows_the_values_of_a_time(browser: Any, console: Service) -> N
         assert len({newest, earlier, label.inner_text()}) == 3
         with page.expect_response(lambda response: "/console/queues/empty" in response.url):
             page.evaluate("document.body.dispatchEvent(new Event('again'))")
-        assert label.is_visible()
+        expect(label).to_be_visible()
         page.keyboard.press("End")
         box, around = label.bounding_box(), plot.bounding_box()
         assert box["x"] + box["width"] <= around["x"] + around["width"] + 1
         page.keyboard.press("Tab")
-        assert not label.is_visible()
+        expect(label).to_be_hidden()

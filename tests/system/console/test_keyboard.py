@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.programs.penstock_service import Service
 
-from .test_console_in_a_browser import opened
+from .test_console_in_a_browser import expect, opened
 
 pytestmark = pytest.mark.browser
 
@@ -93,9 +93,9 @@ def test_keys_of_a_queue(browser: Any, console: Service) -> None:
         page.wait_for_url(f"{queue}/failures")
         page.goto(f"{queue}/failures?by=shape")
         press(page, "d")  # A page without a current row has no group to delete.
-        assert page.get_by_text("Nothing is selected.").is_visible()
+        expect(page.get_by_text("Nothing is selected.")).to_be_visible()
         press(page, "j")
-        assert not page.locator("#status").is_visible()
+        expect(page.locator("#status")).to_be_hidden()
         press(page, "d")
         page.get_by_role("heading", name=re.compile("Delete .* of orders-dead")).wait_for()
 
@@ -121,7 +121,7 @@ def test_a_key_without_a_row_or_a_selection_says_that_nothing_is_selected(
         address = f"{console.url}/console/queues/orders-dead/{tab}"
         page.goto(address)
         press(page, key)
-        assert page.get_by_text("Nothing is selected.").is_visible()
+        expect(page.get_by_text("Nothing is selected.")).to_be_visible()
         assert page.url == address
 
 
@@ -175,7 +175,7 @@ def test_enter_opens_an_event_of_a_bus(browser: Any, console: Service) -> None:
         press(page, "j", "j", "Enter")
         event = page.locator("[data-row] details").nth(1)
         assert event.evaluate("details => details.open")
-        assert event.locator("pre").is_visible()
+        expect(event.locator("pre")).to_be_visible()
         assert page.url.endswith("/events")
         press(page, "[")
         page.wait_for_url("**/console/buses/shop")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.programs.penstock_service import Service
 
-from .test_console_in_a_browser import opened
+from .test_console_in_a_browser import expect, opened
 
 pytestmark = pytest.mark.browser
 
@@ -30,7 +30,7 @@ def test_a_message_reaches_a_queue_that_the_browser_subscribed(browser: Any, con
         page.locator("[name=endpoint]").fill(name)
         page.locator("[name=filter]").fill('{"kind": ["order", }')
         page.get_by_role("button", name="Subscribe").click()
-        assert page.get_by_text("Line 1, column 20").is_visible()
+        expect(page.get_by_text("Line 1, column 20")).to_be_visible()
         page.locator("[name=filter]").fill('{"kind": ["order"]}')
         for kind, result in (("refund", "The message does not pass."), ("order", "The message passes.")):
             page.get_by_label("Name of attribute 1").fill("kind")

@@ -41,10 +41,14 @@ def explain_failure(cause: BaseException | None, *, is_listening: bool, is_poole
 
 
 def log_begin(who: str, cause: BaseException, reason: str = "") -> None:
-    """Logs the beginning of an outage. In an outage, the database is read-only, has too few connections or is unusable,
-    or a call through the pooler got no answer. `reason` is the text from `explain_failure`, or empty."""
+    """Logs the beginning of an outage. In an outage, the database is read-only, has too few connections or is
+    unusable, another transaction keeps a lock, or a call through the pooler got no answer. `reason` is the text from
+    `explain_failure`, or empty."""
     line, is_overdue = " ".join(str(cause).split()), isinstance(cause, CallOverdue)
-    if find_error_meaning(cause) is Meaning.READ_ONLY:
+    meaning = find_error_meaning(cause)
+    if meaning is Meaning.LOCKED:
+        _log.error("another transaction keeps a lock: trying again until it ends", extra={"worker": who, "cause": line})
+    elif meaning is Meaning.READ_ONLY:
         _log.error("database read-only: trying again until it takes changes", extra={"worker": who, "cause": line})
     elif is_full_pooler(cause):
         extra = {"worker": who, "cause": line}

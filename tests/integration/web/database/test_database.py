@@ -127,6 +127,11 @@ async def test_the_listener_returns_after_an_outage_and_leaves_connections_only_
     await pool.close()
 
 
+def test_a_kept_lock_is_no_outage_of_the_database(caplog: pytest.LogCaptureFixture) -> None:
+    Outage().fails("measure", psycopg.errors.LockNotAvailable("canceling statement due to lock timeout"))
+    assert caplog.messages == ["another transaction keeps a lock: trying again until it ends"]
+
+
 @pytest.mark.parametrize(
     ("cause", "is_short"),
     [(None, False), ("FATAL:  pgbouncer cannot connect to server", False), ("FATAL:  query_wait_timeout", True)],
