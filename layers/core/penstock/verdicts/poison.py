@@ -26,8 +26,8 @@ STUCK_TIMEOUTS: Final = 4
 """The minimum age of a stuck message in visibility timeouts of its queue, because several attempts have failed by then.
 A stuck message must also have been the oldest message for the minimum age, or be five times as old as the backlog
 explains."""
-LEAST_STUCK: Final = timedelta(minutes=2)
-LONGEST_STUCK: Final = timedelta(minutes=5)
+MIN_STUCK: Final = timedelta(minutes=2)
+MAX_STUCK: Final = timedelta(minutes=5)
 """The bounds of the minimum age."""
 STUCK_FACTOR: Final = 5
 DONE_SHARE: Final = 0.2
@@ -57,7 +57,7 @@ def is_stuck(series: Series, facts: Facts, drain_rate: float, now: datetime) -> 
         return False
     age = now - series.now.oldest_at
     in_turn = timedelta(seconds=(series.now.visible + series.now.in_flight) / drain_rate)
-    least = min(max(STUCK_TIMEOUTS * facts.visibility_timeout, LEAST_STUCK), LONGEST_STUCK)
+    least = min(max(STUCK_TIMEOUTS * facts.visibility_timeout, MIN_STUCK), MAX_STUCK)
     minutes = math.ceil(least / MINUTE)
     before = series.oldest_at[-minutes] if len(series) >= minutes else None
     stays = before is not None and before == series.now.oldest_at
