@@ -71,7 +71,7 @@ test: .venv/test.stamp .tools/lambda/bin/python ## run the tests, all on real Po
 test-system: .venv/test.stamp .tools/lambda/bin/python ## run the tests that start whole programs: servers, clients, `make lambda`, upgrades, kill -9
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --timeout $(TEST_SECONDS) tests/system $(ARGS)
 
-test-slow: .venv/test.stamp .tools/lambda/bin/python ## run only the tests that take minutes
+test-slow: .venv/browser.stamp .tools/lambda/bin/python ## run only the tests that take minutes
 	@$(BIN)/python -m pytest -m slow -o testpaths=tests --timeout 1800 $(ARGS)
 
 test-metrics: .venv/test.stamp ## run the tests of the metrics job that start Spark, and with it a Java VM
