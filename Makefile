@@ -217,7 +217,7 @@ clean: ## remove .venv, .tools, caches (never the data of `make run`)
 	@$(UV) pip install --quiet --python .venv/bin/python --no-deps --require-hashes --target $@ -r $<
 	@touch $@
 
-# The tests' packages include the service's: a .venv of the tests is never reduced.
+# The tests need all packages of the service, so this rule keeps the packages of a .venv that has been made for tests.
 .venv/service.stamp: requirements/service.lock requirements/build.lock pyproject.toml | $(UV) .venv/bin/python
 	@if [ -e .venv/test.stamp ]; then $(MAKE) --no-print-directory .venv/test.stamp; \
 	else UV=$(UV) infra/local/sync.sh requirements/service.lock; rm -f .venv/metrics.stamp; fi

@@ -94,7 +94,7 @@ comment on column queue.dropped_queue.cleaned_at is
     'When a worker removed the rest of the data. The metrics remain, and take the name of the queue from this row.';
 
 
--- Standard queues: the log and its leases; the slow path ------------------------------------------------------------
+-- Standard queues: the log and its leases; the side table -----------------------------------------------------------
 
 -- PostgreSQL can shorten a table's file only behind its last row, even if that row is dead. Autovacuum therefore also
 -- removes small numbers of dead rows from these tables. With a threshold of 0, only the share of dead rows counts.
@@ -109,7 +109,7 @@ language sql immutable parallel safe
 return (p_queue_id::bigint << 8) | (p_shard + 2);
 
 -- A message's shard shows the table that contains the message. A shard of 0 or more means queue.log, side_shard means
--- queue.side (the slow path), and fifo_shard means queue.fifo_message. PostgreSQL replaces the functions with their
+-- queue.side (the side table), and fifo_shard means queue.fifo_message. PostgreSQL replaces the functions with their
 -- values when it plans a statement.
 create function queue.side_shard() returns int language sql immutable parallel safe return -1;
 create function queue.fifo_shard() returns int language sql immutable parallel safe return -2;
@@ -159,7 +159,7 @@ create table queue.lease (
     ids bigint[] not null,          -- the messages that are not acknowledged yet; empty when the lease is done
     gone bigint[],                  -- the messages that left the lease before the others
     -- The array contains the time at which each message in `gone` was acknowledged. A null element means that the
-    -- message moved to the slow path or a dead-letter queue.
+    -- message moved to the side table or a dead-letter queue.
     gone_at timestamptz[],
     done_at timestamptz,            -- when the last messages were acknowledged
     outcome text,                   -- purged, expired, dead_lettered or moved; null if a consumer deleted the messages
@@ -172,8 +172,8 @@ create index lease_visible_at on queue.lease (queue.time_key(queue_id, shard), v
 comment on column queue.lease.nonce is
     'A random number, never 0. A receipt handle contains it, so the handle fits no other lease at this position.';
 
--- Each row is a message on the slow path. The slow path is the table for messages that the log and its leases cannot
--- contain. A message is on the slow path if it is delayed, if its visibility was changed, if it arrived in a
+-- Each row is a message in the side table. The side table is the table for messages that the log and its leases cannot
+-- contain. A message is in the side table if it is delayed, if its visibility was changed, if it arrived in a
 -- dead-letter queue, or if all shards were busy when it was sent. Receives update its row, while a receive from the log
 -- inserts one row for many messages.
 create table queue.side (
@@ -232,7 +232,7 @@ create type queue.received_row as (
     error text,
     wait_seconds int,
     queue_id int,
-    shard smallint,                 -- 0 or more: the log; side_shard: the slow path; fifo_shard: a FIFO queue
+    shard smallint,                 -- 0 or more: the log; side_shard: the side table; fifo_shard: a FIFO queue
     pos bigint,                     -- the position of the lease; 0 without a lease
     id bigint,
     receive_count int,

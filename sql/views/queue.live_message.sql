@@ -38,7 +38,7 @@ found as (
                 when k.id = any (x.gone) then x.gone_at[array_position(x.gone, k.id)] else x.done_at end as finished_at
         from queue.log k
         where k.queue_id = c.queue_id and k.shard = c.shard and k.id >= x.first_id and k.id <= x.pos offset 0) l
-    -- This condition excludes messages that have moved to the slow path (queue.side).
+    -- This condition excludes messages that have moved to the side table (queue.side).
     where l.open or l.finished_at is not null
     union all
     select s.queue_id, s.system ->> 'MessageGroupId', s.sent_at, s.first_received_at, null, s.receive_count, null,

@@ -1,4 +1,4 @@
--- Purges of FIFO groups and of the slow path.
+-- Purges of FIFO groups and of the side table.
 
 -- queue.purge_group: does the work of purge_groups for one group. The caller has locked the group's row.
 create or replace function queue.purge_group(p_queue_id int, p_group_key bigint, p_sent_before timestamptz)

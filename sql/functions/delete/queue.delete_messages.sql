@@ -23,8 +23,8 @@ declare
     v_given bigint[];
     v_message_ids uuid[];
     v_counted int;              -- This is the queue whose deletions v_count counts.
-    -- Other functions count deletions of FIFO messages, of messages on the slow path (queue.side), and of messages that
-    -- were received again.
+    -- Other functions count deletions of FIFO messages, of messages in the side table (queue.side), and of messages
+    -- that were received again.
     v_count int := 0;
 begin
     if queue.fifo_shard() = any (p_shards) then
@@ -86,7 +86,7 @@ begin
 end $$;
 
 -- queue.delete_received: deletes messages that are no longer in their handles' leases. Returns the deleted ids. A
--- message has left its handle's lease if it moved to the slow path, if it was received again, or if a crash undid its
+-- message has left its handle's lease if it moved to the side table, if it was received again, or if a crash undid its
 -- receive (receive_messages, asynchronous commit).
 --   `p_ids` contains the ids, with an element for each handle.
 --   `p_message_ids` contains the message ids, by which the function recognises the messages.
@@ -113,7 +113,7 @@ begin
             v_deleted := v_deleted || v_message.id;
         end if;
     end loop;
-    -- A message leaves the log when another transaction moves it to the slow path after the first statement.
+    -- A message leaves the log when another transaction moves it to the side table after the first statement.
     if not (v_deleted || p_already) @> p_ids then
         v_deleted := v_deleted || queue.delete_side(
             p_queue_id, p_shard, p_ids, p_message_ids, p_archives, p_keeps_history);

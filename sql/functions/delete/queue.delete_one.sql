@@ -19,7 +19,7 @@ begin
     end if;
     -- While this function waits for a lock, another transaction can move the message. A receive can move the message
     -- from the log to a lease, or from one lease to another lease. A change of visibility can move the message to the
-    -- slow path (queue.side).
+    -- side table (queue.side).
     loop
         if queue.delete_side(p_queue_id, p_shard, array[p_id], null, p_archives, p_keeps_history) <> '{}' then
             return true;

@@ -1,5 +1,5 @@
--- queue.delete_side: deletes messages of the slow path (queue.side). Returns the deleted ids. `p_message_ids` restricts
--- the deletion to messages with these message ids. Null means any message id. Locks the messages' rows.
+-- queue.delete_side: deletes messages of the side table (queue.side). Returns the deleted ids. `p_message_ids`
+-- restricts the deletion to messages with these message ids. Null means any message id. Locks the messages' rows.
 create or replace function queue.delete_side(
     p_queue_id int, p_shard int, p_ids bigint[], p_message_ids uuid[], p_archives boolean, p_keeps_history boolean)
 returns bigint[]

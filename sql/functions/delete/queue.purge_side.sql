@@ -1,4 +1,4 @@
--- queue.purge_side: deletes messages of the slow path (queue.side) and records them in the history. Returns the number
+-- queue.purge_side: deletes messages of the side table (queue.side) and records them in the history. Returns the number
 -- of deleted messages. Deletes all messages as purged if p_sent_before is null. Otherwise, deletes up to 1,000 messages
 -- that were sent before p_sent_before, as expired, and skips locked messages. Locks the messages' rows. Uses the
 -- indexes side_visible_at and side_sent_at.

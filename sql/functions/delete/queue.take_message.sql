@@ -28,7 +28,7 @@ begin
         perform queue.update_groups(array[v_found.group_key]);
         return;
     end if;
-    -- A message of the log moves to the slow path (queue.side) first. A receive can change the message's place before
+    -- A message of the log moves to the side table (queue.side) first. A receive can change the message's place before
     -- this function locks the message.
     for v_attempt in 1 .. 4 loop
         select s.ctid as place, s.visible_at, s.receive_count into v_found

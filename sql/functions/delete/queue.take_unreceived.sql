@@ -1,6 +1,6 @@
 -- queue.take_unreceived: removes an unreceived message from the log. Returns false if the log does not have the
 -- message. If p_visible_at is null, the function deletes the message. Otherwise, the function moves the message to the
--- slow path (queue.side), where the message becomes visible at p_visible_at. Adds the id to queue.hole, which keeps
+-- side table (queue.side), where the message becomes visible at p_visible_at. Adds the id to queue.hole, which keeps
 -- counts exact. Locks the shard's reader. Raises QU004 (not under READ COMMITTED).
 create or replace function queue.take_unreceived(
     p_queue_id int, p_shard int, p_id bigint, p_visible_at timestamptz, p_archives boolean, p_keeps_history boolean)

@@ -7,7 +7,7 @@
 --   `p_response_bytes` and `p_response_format` are the limit of the response, as in receive_messages.
 --   `p_again` is true if the function searches once more after a search that finds only messages past their retention.
 -- A group is also ready when the retention of its first message ends. Deletes expired messages, even in flight. If the
--- response has no room for a group's first message, this receive passes over the group and does not lock it. A group
+-- response has no room for a group's first message, this receive skips the group and does not lock it. A group
 -- whose first message has to become a dead letter is an exception. The group stays available to other receives. If a
 -- receive finds no message, the setting queue.passed_over says whether the receive passed over a group. Dead entries in
 -- the index by time make searches long. The search therefore begins where store_search says. The function

@@ -40,7 +40,7 @@ found as (
         where n.first_id <= p.id and (p.id = any (n.ids) or n.gone is null or p.id <> all (n.gone)
             or n.gone_at[array_position(n.gone, p.id)] is not null)
         order by p.id = any (n.ids) desc, n.pos limit 1) x on true
-    cross join lateral (        -- A message in `gone` without a time is on the slow path (queue.side).
+    cross join lateral (        -- A message in `gone` without a time is in the side table (queue.side).
         select case when x.is_open then null when p.id = any (x.gone) then 'deleted'
                 when x.done_at is not null then coalesce(x.outcome, 'deleted') end as outcome,
             case when x.is_open then null when p.id = any (x.gone) then x.gone_at[array_position(x.gone, p.id)]

@@ -114,7 +114,7 @@ begin
     perform queue.notify_watchers(p_queue_id, p_arn);
 end $$;
 
--- queue.maintain_shard: cleans finished messages and moves old leases to the slow path (queue.side). Returns the
+-- queue.maintain_shard: cleans finished messages and moves old leases to the side table (queue.side). Returns the
 -- approximate number of cleaned messages. An old lease is far behind the cursor and has been open for 10 seconds, or
 -- its first message was sent before p_sent_before and has expired. Has no effect if the shard has a reader now. Locks
 -- the shard's reader.

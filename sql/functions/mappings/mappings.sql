@@ -1,4 +1,4 @@
--- Event source mappings: reads, changes, filters and rights of batches.
+-- Event source mappings: functions that read and change them, filter their messages, and check the rights of a batch.
 
 -- queue.count_mappings: adds to the counts of event source mappings. Ignores deleted mappings. Locks the mappings' rows
 -- in the order of their ids.

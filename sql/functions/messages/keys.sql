@@ -11,6 +11,7 @@
 --   Kind 7 locks the poll slots of a Lambda function.
 --   Kind 8 locks the SMS sandbox of an account.
 --   Kind 9 locks the times of mails that ask recipients for confirmations.
+--   Kind 10 locks the order of the events of all buses.
 -- The upper 16 bits differ from the keys of other applications in the same database.
 create or replace function queue.lock_key(p_kind int, p_queue_id int, p_shard int) returns bigint
 language sql immutable parallel safe

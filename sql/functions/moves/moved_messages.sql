@@ -113,7 +113,7 @@ where t.queue_id = p_queue_id and t.status = 'RUNNING' and t.canary is not null 
     and jsonb_array_length(t.canary_messages) < 3 and cardinality(p_numbers) > 0
 $$;
 
--- queue.move_side_rows: moves messages from the slow path (queue.side). Returns the number of moved messages. If
+-- queue.move_side_rows: moves messages from the side table (queue.side). Returns the number of moved messages. If
 -- p_destination is null, each message moves to the queue that it came from. The messages arrive in the order in which
 -- they became visible. The caller has locked the messages.
 create or replace function queue.move_side_rows(p_queue_id int, p_places tid[], p_destination text) returns int

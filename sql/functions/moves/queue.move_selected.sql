@@ -137,7 +137,7 @@ begin
     moved := queue.move_side_rows(p_queue_id, v_places, p_destination);
 end $$;
 
--- queue.unlog_message: moves a receivable message of the log to the slow path (queue.side), where the message stays
+-- queue.unlog_message: moves a receivable message of the log to the side table (queue.side), where the message stays
 -- receivable. Returns `done`, `busy` if a receive reads the shard, or `gone` if the message is in flight or was
 -- deleted. Locks the shard's reader or the lease's row without waiting.
 create or replace function queue.unlog_message(p_queue_id int, p_shard int, p_id bigint) returns text

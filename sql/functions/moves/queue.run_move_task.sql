@@ -189,8 +189,8 @@ begin
     end loop;
 end $$;
 
--- queue.move_side: moves messages of the slow path (queue.side). The messages that have been visible for the longest
--- time come first. Messages from other queues are on the slow path. `failure` says why other messages could not move
+-- queue.move_side: moves messages of the side table (queue.side). The messages that have been visible for the longest
+-- time come first. Messages from other queues are in the side table. `failure` says why other messages could not move
 -- (move_target). Skips locked messages. Uses the index side_visible_at.
 create or replace function queue.move_side(
     p_queue_id int, p_limit int, p_destination text, p_sent_before timestamptz, out moved int, out failure text)

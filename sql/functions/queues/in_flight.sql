@@ -31,7 +31,7 @@ end $$;
 
 -- queue.update_in_flight_counting: decides whether receives count the queue's messages in flight from now on. Receives
 -- count if more than 20,000 messages are in flight, long before the limit. The function itself counts the messages if
--- receives already do so, if p_suspected is true, or if the table is large enough. FIFO queues and the slow path
+-- receives already do so, if p_suspected is true, or if the table is large enough. FIFO queues and the side table
 -- (queue.side) cannot have 20,000 messages in a small table, because a row has at least 100 bytes. Locks the queue's
 -- row until the end of the transaction, unless another transaction has locked the row. The caller must not wait for
 -- another lock after this call, because two callers could deadlock.

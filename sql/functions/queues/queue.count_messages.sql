@@ -1,12 +1,12 @@
 -- queue.count_messages: returns the numbers of visible, in-flight and delayed messages. The counts omit messages whose
 -- retention is over.
---   `total` is the number of ids that the log has assigned, plus the number of messages in the slow path (queue.side).
+--   `total` is the number of ids that the log has assigned, plus the number of messages in the side table (queue.side).
 --   For a FIFO queue, `total` is the number of messages now.
 --   `oldest` and `newest` are the times at which the oldest and the newest message entered the queue. Age counts from
 --     the move to a dead-letter queue (ApproximateAgeOfOldestMessage), and retention from the sending (Developer Guide,
 --     "Setting-up dead-letter queue retention in Amazon SQS").
 --   `first_sent` is the time at which the first message was sent, including messages whose retention is over.
--- Costs two index probes for each shard, and reads the open leases and the slow path. For a FIFO queue, reads every
+-- Costs two index probes for each shard, and reads the open leases and the side table. For a FIFO queue, reads every
 -- message.
 create or replace function queue.count_messages(
     p_queue_id int, p_fifo boolean, p_shards int, out visible bigint, out in_flight bigint, out delayed bigint,

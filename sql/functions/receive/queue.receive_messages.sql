@@ -9,7 +9,7 @@
 --     crash, consumers receive the messages again. The transaction must do nothing else.
 --   `p_refuse_over` is a number of bytes, at least 12,000. A longer received message raises QU010, which undoes the
 --     receive. The caller then calls receive_response.
---   `p_response_bytes` and `p_response_format` describe a response. The receive passes over messages that are known to
+--   `p_response_bytes` and `p_response_format` describe a response. The receive skips messages that are known to
 --     be too long for this response (pass_over).
 -- Does not return messages whose retention is over. If the function finds an expired message, it deletes the queue's
 -- expired messages, as maintain_queue does. Returns a header row, then the messages. A paused queue returns no
@@ -17,7 +17,7 @@
 --   `error` is QueueDoesNotExist or OverLimit.
 --   `wait_seconds` is the queue's ReceiveMessageWaitTimeSeconds.
 --   `system` is `traced` if the caller must record the received messages (trace_receive).
--- Locks the reader of a shard, and rows of the slow path or of FIFO groups. Skips locked rows. A call needs a short
+-- Locks the reader of a shard, and rows of the side table or of FIFO groups. Skips locked rows. A call needs a short
 -- transaction without other statements. Raises QU004 (not under READ COMMITTED) and QU010.
 -- The body is long, because a call of another function would cost every receive. Its parts are numbered.
 -- This file also contains in_flight_capacity, refuse_long_messages, take_deferred and take_side.
@@ -77,7 +77,7 @@ begin
         end if;
         return;
     end if;
-    -- 3. Take messages of a standard queue in this order: sometimes the oldest deferred messages, then the slow path,
+    -- 3. Take messages of a standard queue in this order: sometimes the oldest deferred messages, then the side table,
     -- the log, and the other deferred messages.
     v_asked := v_want;
     if p_async_commit then
@@ -133,7 +133,7 @@ end $$;
 
 -- queue.in_flight_capacity: returns how many of p_want messages a receive may return. At most p_limit messages can be
 -- in flight, and null means no limit. The result is 0 if the limit is reached. A count of 120,000 messages takes 2 ms
--- in the log, 50 ms on the slow path and 130 ms in FIFO groups. Uses a stored count until 50,000 messages per second
+-- in the log, 50 ms in the side table and 130 ms in FIFO groups. Uses a stored count until 50,000 messages per second
 -- could use up the remaining capacity, and at least four times as long as the count took. If the limit is below
 -- 100,000, each call counts the messages. Tries to lock the queue's count without waiting. A receiver that does not
 -- obtain the lock does not store the count.
@@ -239,7 +239,7 @@ begin
     end loop;
 end $$;
 
--- queue.take_side: receives messages from the slow path (queue.side). If the dead-letter queue exists, messages that
+-- queue.take_side: receives messages from the side table (queue.side). If the dead-letter queue exists, messages that
 -- were received p_max_receive_count times move there. Examines the first p_max + 100 visible messages, so that few
 -- remain for the next receive.
 --   `p_now` is the time at which the receive began. Messages that this receive has returned with a timeout of 0 became

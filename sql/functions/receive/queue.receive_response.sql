@@ -1,9 +1,9 @@
 -- queue.receive_response: receives messages as receive_messages does, within the size limit of a response. All messages
 -- for one receiver together fit into p_response_bytes. Null means no limit. Other messages stay visible, and their
 -- receive counts do not change. `p_response_format` is a format of response_bytes. For json and xml, a single message
--- can have any length. For other formats, the function passes over a message that is too long (pass_over) and receives
+-- can have any length. For other formats, the function skips a message that is too long (pass_over) and receives
 -- other messages. In a FIFO queue, these messages come from other groups. `error` can also be ResponseTooLarge, if the
--- function passes over every receivable message (passes_over_all). Returns no row and no error if the function cannot
+-- function skips every receivable message (passes_over_all). Returns no row and no error if the function cannot
 -- be certain of that, or if the call had to measure many messages. Measuring and moving a MiB takes up to 100 ms. A
 -- call measures for two seconds at most, and the next call continues. PostgreSQL undoes a call that takes longer than
 -- QUEUE_DATABASE_CALL_TIMEOUT_MS, and a repetition of that call would start again. Measures received messages only if
@@ -80,7 +80,7 @@ begin
             v_max := v_fitting;
             continue;
         end if;
-        -- Pass over messages that are too long on their own
+        -- Skip messages that are too long on their own
         v_noted := false;
         foreach v_row in array v_rows[2:] loop
             exit when v_noted and clock_timestamp() > v_until;
@@ -136,7 +136,7 @@ end $$;
 
 -- queue.pass_over: records the size of a visible message in responses of a format. receive_messages then leaves the
 -- message for receives with a larger limit. The message stays visible, and its receive count does not change. A message
--- of the log moves to the slow path (queue.side). `p_message` is the message as the undone receive returned it. Another
+-- of the log moves to the side table (queue.side). `p_message` is the message as the undone receive returned it. Another
 -- receive can have received the message in the meantime, because the undone receive has released its locks. Returns
 -- false, and records nothing, if the message's state has changed, or if another transaction has locked the message, its
 -- lease, group or shard. Locks the shard's reader and then the lease's row, or the row of the group or of the message,

@@ -256,7 +256,7 @@ end $$;
 -- of 2 prevents one stuck message from making a group noisy. "How Amazon SQS fair queues work" (SQS Developer Guide)
 -- has these rules, except the minimum of 2. A noisy group stays noisy until a receive has returned its deferred
 -- messages. Reads a sample of the messages in flight. The sample has the 400 leases that end last, spread over the
--- shards, and 300 messages of the slow path (queue.side). Messages without a group count as one group, which is never
+-- shards, and 300 messages of the side table (queue.side). Messages without a group count as one group, which is never
 -- noisy. Uses the indexes lease_visible_at, log_pkey and side_visible_at.
 create or replace function queue.find_noisy_groups(p_queue_id int, p_shards int, p_now timestamptz) returns text[]
 language sql stable as $$

@@ -112,7 +112,7 @@ begin
                 insert into queue.activity (queue_id, sent) values (v_queue.queue_id, v_stored);
             end if;
         end if;
-        -- 5. Store delayed messages on the slow path (queue.side), and all messages if no shard was free.
+        -- 5. Store delayed messages in the side table (queue.side), and all messages if no shard was free.
         if v_shard < 0 or v_queue.delay_seconds > 0 or p_delays is not null then
             return query
             with entry as materialized (

@@ -1,7 +1,7 @@
 -- Single changes of visibility, and failures.
 
 -- queue.hide_message: makes a message visible at p_visible_at. Returns false if the handle is no longer valid. A
--- message of the log leaves its lease and moves to the slow path (queue.side) under the same handle. A lease's end
+-- message of the log leaves its lease and moves to the side table (queue.side) under the same handle. A lease's end
 -- never moves to an earlier time, because a receiver's watermark can already be at a later time. Locks the lease's,
 -- message's or group's row.
 create or replace function queue.hide_message(
@@ -43,7 +43,7 @@ on conflict (queue_id, message_id, receive_count)
 do update set failed_at = clock_timestamp(), error = excluded.error
 $$;
 
--- queue.unlease_messages: moves messages out of a lease to the slow path (queue.side). `p_ids` must be in ascending
+-- queue.unlease_messages: moves messages out of a lease to the side table (queue.side). `p_ids` must be in ascending
 -- order. Returns false if the messages are not in the lease. Locks the lease's row.
 create or replace function queue.unlease_messages(
     p_queue_id int, p_shard int, p_pos bigint, p_receive_count int, p_ids bigint[], p_visible_at timestamptz)

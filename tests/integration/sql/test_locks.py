@@ -190,7 +190,7 @@ def test_delete_finds_a_message_that_is_being_received_again(db: Connection, con
 
 
 def test_delete_finds_an_unreceived_message_that_is_being_hidden(db: Connection, connect: Connect) -> None:
-    """A crash undid the receive that issued the handle. An operator moves the message to the slow path."""
+    """A crash undid the receive that issued the handle. An operator moves the message to the side table."""
     arn = create(db)
     (sent,) = send(db, arn, "m")
     with db.transaction() as transaction:

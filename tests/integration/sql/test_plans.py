@@ -80,7 +80,7 @@ def test_hot_calls_read_what_they_are_about(arn: str, connect: Connect) -> None:
     read["receive"] = fetched(db, lambda: messages.append(receive(db, arn, 10)))
     read["delete"] = fetched(db, lambda: delete(db, messages[0]))
     read["change"] = fetched(db, lambda: change(db, messages[1], 100))
-    read["delete in the slow path"] = fetched(db, lambda: delete(db, messages[1]))
+    read["delete in the side table"] = fetched(db, lambda: delete(db, messages[1]))
     read["show"] = fetched(db, lambda: change(db, messages[2], 0))
     read["receive again"] = fetched(db, lambda: messages.append(receive(db, arn, 10)))
     read["change by id"] = fetched(db, lambda: change_by_id(db, arn, messages[3][0].public_id, 100))

@@ -163,9 +163,10 @@ def test_more_given_up_deliveries_are_told_again(
 def test_deliveries_that_are_retried_and_given_up_again_are_one_problem(
     db: Connection, receiver: Receiver, evaluate: Evaluate, deliver: Callable[[Settings], None], one: bool
 ) -> None:
-    """No alert says that the problem ended, while the retries wait and after they failed. The pause is over each time.
+    """No alert reports an end of the problem, neither while the retries wait nor after they have failed. Each time, the
+    pause between alerts is over.
 
-    The account is not the installation's, and nothing else of it needs attention.
+    The account is not the installation's, and has no other problem.
     """
     settings = read_settings(receiver)
     give_up(db, OTHER)

@@ -9,7 +9,7 @@ The model has the following parts of the real storage:
 
     log     messages with consecutive ids; the cursor is the last id that was delivered, and the highest lease
     lease   messages that were delivered together: the remaining ids, the timeout's state, and a unique nonce
-    side    the slow path: messages whose visibility was changed, with their original ids
+    side    the side table: messages whose visibility was changed, with their original ids
     group   a FIFO queue with one message group: ids, receive counts, the timeout's state
     fence   after a failover, ids skip all ids that were given out, as soon as a process notices the failover
 
@@ -37,7 +37,7 @@ class Handle(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Represents a message in the slow path or in a FIFO queue."""
+    """Represents a message in the side table or in a FIFO queue."""
 
     id: int
     uid: int
@@ -211,7 +211,7 @@ def _receive(state: SystemState, rules: Rules, consumer: int, count: int) -> Sys
 
 
 def _receive_log(state: SystemState, count: int) -> tuple[StoredDatabase, list[Handle]]:
-    """Receives expired leases first, then the slow path, then new messages. A receive creates one lease."""
+    """Receives expired leases first, then the side table, then new messages. A receive creates one lease."""
     old, nonce = state.database, state.next_nonce
     for lease in old.leases:
         if lease.ids and not lease.hidden:
@@ -311,7 +311,7 @@ def _is_current(row: Row, rules: Rules, handle: Handle) -> bool:
 
 
 def _unhide(state: SystemState, rules: Rules, handle: Handle) -> SystemState:
-    """Applies ChangeMessageVisibility to 0. A message in a standard queue moves to the slow path."""
+    """Applies ChangeMessageVisibility to 0. A message in a standard queue moves to the side table."""
     old = state.database
     if rules.fifo:
         rows = (row._replace(hidden=False) if _is_current(row, rules, handle) else row for row in old.group)

@@ -182,8 +182,8 @@ def test_the_errors_of_event_buses() -> None:
 
 # --- docs/operate/sizing.md -------------------------------------------------------------------------------------------
 def test_the_connections_of_a_process() -> None:
-    """A process has connections for requests, one for LISTEN, and one for each worker."""
-    workers = re.findall(r"^\| `\w+` \|", (DOCS / "operate/workers.md").read_text(), re.MULTILINE)
+    """A process has connections for requests, one for LISTEN, and one for each worker but `poll`."""
+    workers = re.findall(r"^\| `(?!poll`)\w+` \|", (DOCS / "operate/workers.md").read_text(), re.MULTILINE)
     most = Settings.read({}).queue_max_connections + 1 + len(workers)
     assert f"\n{most} x processes + 1 " in (DOCS / "operate/sizing.md").read_text()
     assert f"A process has at most {most} connections" in (DOCS / "explain/postgres.md").read_text()
@@ -465,3 +465,21 @@ def test_tabs_and_buttons_that_pages_name_are_in_the_console() -> None:
 )
 def test_a_name_that_the_console_lacks_is_found(text: str) -> None:
     assert len(unknown_names("start/tutorial.md", text, console_names())) == 1
+
+
+def test_the_pages_list_the_workers_of_the_code() -> None:
+    """The worker `measure` also evaluates alerts."""
+    folder = ROOT / "layers/core/penstock/workers"
+    workers = {path.stem for path in folder.iterdir() if not path.name.startswith("__")} - {"alert"}
+    page = (ROOT / "docs/operate/workers.md").read_text()
+    assert set(re.findall(r"^\| `(\w+)` \|", page.partition("## Maintenance")[0], re.MULTILINE)) == workers
+    glossary = (ROOT / "docs/reference/glossary.md").read_text()
+    (listed,) = re.findall(r"^\| worker \| background work of a process: ([\w, ]+) \(", glossary, re.MULTILINE)
+    assert set(listed.split(", ")) == workers
+
+
+def test_each_kind_of_lock_is_explained() -> None:
+    files = [path for path in (ROOT / "sql").rglob("*.sql") if path.name != "keys.sql"]
+    used = {int(kind) for path in files for kind in re.findall(r"queue\.lock_key\((\d+),", path.read_text())}
+    keys = (ROOT / "sql/functions/messages/keys.sql").read_text()
+    assert {int(kind) for kind in re.findall(r"^--   Kind (\d+) locks ", keys, re.MULTILINE)} == used

@@ -59,8 +59,8 @@ where a.attrelid = :table and a.attnum > 0 and not a.attisdropped
 order by a.attnum
 """
 
-# Omits not-null constraints (contype n), which are separate rows from version 18 on. The columns show them in each
-# version.
+# Omits not-null constraints (contype n), because only PostgreSQL 18 and later have rows for them. The query of the
+# columns shows them in every version.
 _CONSTRAINTS: Final = """
 select format('    constraint %I %s', conname, pg_get_constraintdef(oid)) from pg_constraint
 where conrelid = :table and contype <> 'n' and conparentid = 0

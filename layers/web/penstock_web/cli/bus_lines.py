@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 from rich.text import Text
 
 from penstock_web.local.terminal_text import to_printable
-from penstock_web.report.formats import rate_with_unit
-from penstock_web.report.svg import plural
+from penstock_web.report.formats import plural, rate_with_unit
 
 from . import printing
 from .client import Document, RefusedError, RestClient

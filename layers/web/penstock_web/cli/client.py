@@ -123,7 +123,7 @@ class RestClient:
         try:
             return msgspec.json.decode(response.data, type=dict[str, object])
         except msgspec.DecodeError:
-            raise LocalError(self._error(response.data, response.status)) from None
+            raise LocalError(self._describe_error(response.data, response.status)) from None
 
     def serves(self, path: str) -> bool:
         """Returns whether the service has something at a path, for anybody."""
@@ -161,16 +161,15 @@ class RestClient:
         query = "?" + "&".join(f"{name}={quote(value, safe='')}" for name, value in fields)
         response = self._send(method, f"{self.endpoint}/v1{path}{query if fields else ''}", data, headers)
         if response.status >= 400:
-            error, code = self._error(response.data, response.status), _code(response.data)
+            error, code = self._describe_error(response.data, response.status), _code(response.data)
             raise RefusedError(error + self._suggest(code, path, error), code)
         return response
 
-    @property
-    def region(self) -> str:
+    def read_region(self) -> str:
         """Returns the region: PENSTOCK_REGION, or else the service's region (QUEUE_REGION)."""
         return self._headers.get("penstock-region") or str(self.read_health("/livez").get("region", "us-east-1"))
 
-    def _error(self, data: bytes, status: int) -> str:
+    def _describe_error(self, data: bytes, status: int) -> str:
         """Returns the response's error as one line for the user."""
         import msgspec
 

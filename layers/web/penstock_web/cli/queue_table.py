@@ -13,8 +13,7 @@ from rich.text import Text
 from penstock.management.verdicts import QUEUE_LEVELS, rank_badness
 from penstock.verdicts import Verdict
 from penstock_web.local.terminal_text import to_printable
-from penstock_web.report.formats import rate_with_unit
-from penstock_web.report.svg import plural
+from penstock_web.report.formats import plural, rate_with_unit
 
 from .bus_lines import NO_BUSES, BusReading, build_lines, build_problem_lines
 from .lag import ListedQueue, Rates, emptying, find_largest_rates, find_verdict_in, show_state

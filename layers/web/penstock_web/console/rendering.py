@@ -140,7 +140,7 @@ def plural(number: float | None, one: str, several: str | None = None) -> str:
     """Formats a number and a noun, such as "2 queues"."""
     if number is None:
         return NOT_KNOWN + f" {several or one + 's'}"
-    return f"{number:,.0f} {one if number == 1 else several or one + 's'}"
+    return formats.plural(number, one, several)
 
 
 def segment(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 from markupsafe import Markup
 
-from penstock_web.report.svg import plural
+from penstock_web.report.formats import plural
 
 Unit = Literal["seconds", "bytes", "milliseconds", "timestamp", ""]
 UNITS: Final[dict[str, Unit]] = {

@@ -29,7 +29,7 @@ from penstock.management.rights import Right, right_of
 from penstock.search.failures import BY_DEFAULT, Grouping
 from penstock.search.filters import MessageFilter
 from penstock.verdicts import TARGET_LAG_SECONDS
-from penstock_web.report.svg import plural
+from penstock_web.report.formats import plural
 
 MAX_BODY_LENGTH: Final = 4_000
 """The maximum number of characters of a message body. The tool cuts longer bodies."""

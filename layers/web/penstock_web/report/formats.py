@@ -71,3 +71,8 @@ def clock(at: datetime, now: datetime) -> str:
 def between(start: datetime, end: datetime) -> str:
     """Formats the time between `start` and `end`. Treats a negative time as 0."""
     return duration(max(0.0, (end - start).total_seconds()) * 1_000_000)
+
+
+def plural(number: float, one: str, several: str | None = None) -> str:
+    """Formats a number without decimals and a noun, such as `1 queue` and `2,000 queues`."""
+    return f"{number:,.0f} {one if number == 1 else several or one + 's'}"

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
 
-from .formats import count, share
-from .svg import clip_name, plural
+from .formats import count, plural, share
+from .svg import clip_name
 
 LEAST_SHARE = 0.05
 """The smallest share of arrivals with which a queue's busiest group appears in the report."""

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from html import escape
 from typing import NamedTuple
 
-from .formats import duration, moment
-from .svg import Scale, clip_name, element, join_markup, picture, plural, time_ticks, tooltip
+from .formats import duration, moment, plural
+from .svg import Scale, clip_name, element, join_markup, picture, time_ticks, tooltip
 
 # Each shade's upper bound in microseconds. An additional shade is for longer durations.
 SHADES = (10_000, 100_000, 1_000_000, 10_000_000, 60_000_000, 600_000_000, 3_600_000_000)

@@ -13,9 +13,9 @@ from penstock.verdicts.words import name_state
 
 from .charts import ChartPeriod, count_chart
 from .charts import Series as Points
-from .formats import clock
+from .formats import clock, plural
 from .state import QueueState
-from .svg import clip_name, figure, key, plural
+from .svg import clip_name, figure, key
 
 SHOWN: Final = timedelta(hours=3)
 MAX_CHARTS: Final = 8

@@ -10,9 +10,9 @@ from penstock.verdicts import TARGET_LAG_SECONDS, Kind
 from penstock.verdicts.words import name_kind, name_state
 
 from .advice import advice_on, explain_verdict
-from .formats import ABSENT, between, clock, count, rate
+from .formats import ABSENT, between, clock, count, plural, rate
 from .state import MAX_TROUBLED, RATE_MINUTES, QueueState, ReportState
-from .svg import clip_name, plural, small
+from .svg import clip_name, small
 
 MAX_LISTED = 10
 UNMEASURED = timedelta(minutes=2)

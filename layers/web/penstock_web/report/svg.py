@@ -140,11 +140,6 @@ def key(kind: str, text: str) -> str:
     return f'<li><svg viewBox="0 0 28 8" aria-hidden="true">{stroke}</svg>{escape(text)}</li>'
 
 
-def plural(number: int, one: str, several: str | None = None) -> str:
-    """Formats a number and a noun, such as `1 queue` and `2,000 queues`."""
-    return f"{number:,} {one if number == 1 else several or one + 's'}"
-
-
 def small(markup: str) -> str:
     """Returns markup for a second line in small letters. Returns an empty string for empty markup."""
     return f"<small>{markup}</small>" if markup else ""

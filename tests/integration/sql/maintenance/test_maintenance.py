@@ -151,13 +151,13 @@ def test_a_later_sweep_takes_what_was_open_at_the_first(db: Connection) -> None:
     assert counts(db, arn) == Counts(0, 1, 0)
 
 
-@pytest.mark.parametrize("state", ["fresh", "in flight", "expired lease", "slow path", "delayed"])
+@pytest.mark.parametrize("state", ["fresh", "in flight", "expired lease", "side table", "delayed"])
 def test_retention_ends_a_message_whatever_its_state(db: Connection, state: str) -> None:
     arn = create(db, MessageRetentionPeriod="60")
     send(db, arn, "old", delay=900 if state == "delayed" else 0)
-    if state in {"in flight", "expired lease", "slow path"}:
+    if state in {"in flight", "expired lease", "side table"}:
         messages = receive(db, arn, visibility=0 if state == "expired lease" else 100)
-        if state == "slow path":
+        if state == "side table":
             change(db, messages, 0)
     age(db)
     send(db, arn, "new")

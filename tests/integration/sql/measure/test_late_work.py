@@ -93,7 +93,7 @@ def test_a_schedule_fails_since_its_first_missed_occurrence(db: Connection) -> N
 
 
 def test_a_schedule_is_paused_by_its_failures_at_the_threshold(db: Connection) -> None:
-    """A user's pause before the threshold, and a disabled schedule of EventBridge Scheduler, are no such pauses."""
+    """A pause by a user before the threshold does not count, nor does a disabled schedule of EventBridge Scheduler."""
     schedules(db, "s", timedelta(hours=1), failures=3, status="paused", error="x")
     assert late_work(db).keys() == {"schedule_paused"}
     for other in ("failure_threshold = 4", "status = 'active'", "api = 'aws'"):

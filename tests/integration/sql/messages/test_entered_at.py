@@ -75,7 +75,7 @@ class Marks:
         return [tuple(sum(e < at and (f is None or f > at) for e, f, *_ in stay) for stay in lives) for at in self.at]
 
 
-@pytest.mark.parametrize("storage", ["log", "slow path", ".fifo"])
+@pytest.mark.parametrize("storage", ["log", "side table", ".fifo"])
 def test_a_message_is_in_one_queue_at_a_time(db: Connection, storage: str) -> None:
     """The test sends, dead-letters, redrives and purges the messages. Cleaning does not change the contents of the
     views."""
@@ -88,7 +88,7 @@ def test_a_message_is_in_one_queue_at_a_time(db: Connection, storage: str) -> No
     send(db, arn, *["m"] * 20, group=group)
     marks.mark()
     received = receive(db, arn, 20, visibility=0, lease_size=20)
-    if storage == "slow path":
+    if storage == "side table":
         change(db, received, 0)
     marks.mark()
     assert receive(db, arn) == []
@@ -107,7 +107,7 @@ def test_a_message_is_in_one_queue_at_a_time(db: Connection, storage: str) -> No
 
 
 def test_a_dead_letter_ends_and_enters_at_one_moment(db: Connection) -> None:
-    """The message keeps its send time. One message is in the log, and the other in the slow path."""
+    """The message keeps its send time. One message is in the log, and the other in the side table."""
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send(db, arn, "1", "2")
@@ -158,7 +158,7 @@ def test_how_a_message_came_is_known_however_it_ends(db: Connection, suffix: str
 
 
 def test_moved_messages_among_others_keep_that_they_were_moved(db: Connection) -> None:
-    """The moved messages share a lease with other messages, are in the slow path, are deleted before a receive, or are
+    """The moved messages share a lease with other messages, are in the side table, are deleted before a receive, or are
     dead-lettered again."""
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
@@ -202,7 +202,7 @@ def test_clients_see_no_attribute_of_ours(db: Connection, suffix: str) -> None:
         assert "EnteredBy" not in json.loads(message.system or "{}")
 
 
-@pytest.mark.parametrize("storage", ["log", "slow path", "q.fifo"])
+@pytest.mark.parametrize("storage", ["log", "side table", "q.fifo"])
 def test_when_a_message_was_received_again(db: Connection, storage: str) -> None:
     """The recorded time is between the moments before and after each receive, and stays the same after the message
     ends."""
@@ -212,7 +212,7 @@ def test_when_a_message_was_received_again(db: Connection, storage: str) -> None
     for number in range(4):
         marks.mark()
         messages = receive(db, arn, visibility=0)
-        if storage == "slow path" and number == 1:
+        if storage == "side table" and number == 1:
             change(db, messages, 0)
     marks.mark()
     (live,) = stays(db, arn)

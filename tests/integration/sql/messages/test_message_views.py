@@ -233,7 +233,7 @@ def times(db: Connection, view: str) -> tuple[Any, ...]:
     return tuple(row)
 
 
-@pytest.mark.parametrize("storage", ["log", "slow path", "q.fifo"])
+@pytest.mark.parametrize("storage", ["log", "side table", "q.fifo"])
 def test_the_times_of_a_message(db: Connection, storage: str) -> None:
     """The times do not change while the message moves between tables."""
     arn = create(db, "q.fifo" if storage == "q.fifo" else "q")
@@ -246,7 +246,7 @@ def test_the_times_of_a_message(db: Connection, storage: str) -> None:
     _, received, none = times(db, "live_message")
     assert none is None
     assert sent < received < value(db, "select clock_timestamp()")
-    if storage == "slow path":
+    if storage == "side table":
         change(db, messages, 100)
     assert times(db, "live_message") == (sent, received, None)
     at = value(db, "select clock_timestamp()")
@@ -327,7 +327,7 @@ def test_an_added_column_stays_when_a_waiting_message_is_delayed(extended_db: Co
 
 @BOTH_KINDS
 def test_an_added_column_goes_to_dead_letter_queues(extended_db: Connection, suffix: str) -> None:
-    """The message moves from the log to the slow path, and then between queues."""
+    """The message moves from the log to the side table, and then between queues."""
     last = create(extended_db, "last" + suffix)
     dead = create(extended_db, "dead" + suffix, RedrivePolicy=redrive(last))
     arn = create(extended_db, "q" + suffix, RedrivePolicy=redrive(dead))

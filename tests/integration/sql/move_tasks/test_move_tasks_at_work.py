@@ -83,7 +83,7 @@ def test_5000_messages_two_workers_and_a_consumer(db: Connection, connect: Conne
         send_entries(db, dead, [Entry(n, None, n[-1] if suffix else None, n) for n in sent[first : first + 500]])
     if not suffix:
         half = [m for _ in range(5) for m in receive(db, dead, 500, visibility=900, lease_size=7)]
-        change(db, half[::2], 0)  # Some messages are in the slow path, and some belong to ended leases.
+        change(db, half[::2], 0)  # Some messages are in the side table, and some belong to ended leases.
         db.execute("update queue.lease set visible_at = clock_timestamp() where ids <> '{}'")
     task = start(db, dead, other)
     workers = [BackgroundCall(connect(), lambda c: work(c, task)) for _ in range(2)]

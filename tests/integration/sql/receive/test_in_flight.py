@@ -100,7 +100,7 @@ def test_a_message_that_is_visible_again_makes_room(db: Connection, name: str) -
 
 @BOTH
 def test_a_changed_timeout_does_not_make_room(db: Connection, name: str) -> None:
-    """Messages in the slow path also count as in flight."""
+    """Messages in the side table also count as in flight."""
     arn = create(db, name)
     send_some(db, arn, 9)
     change(db, taken(db, arn, 5), 600)

@@ -73,11 +73,11 @@ def test_lost_handles_acknowledge_messages_that_others_have_received_since(db: C
 
 
 def test_lost_handles_acknowledge_messages_that_were_received_before(db: Connection) -> None:
-    """The handles belong to an expired lease and to messages in the slow path."""
+    """The handles belong to an expired lease and to messages in the side table."""
     arn = create(db)
     send(db, arn, *"1234")
     first = receive(db, arn, 4, visibility=0)
-    assert change(db, first[3:], 0) == ["changed"]  # This call moves the other messages to the slow path.
+    assert change(db, first[3:], 0) == ["changed"]  # This call moves the other messages to the side table.
     lost = lost_receive(db, arn)
     assert {message.receive_count for message in lost} == {2}
     assert sorted(bodies(lost)) == ["1", "2", "3", "4"]
@@ -92,7 +92,7 @@ def test_lost_handles_acknowledge_messages_that_were_received_twice_since(db: Co
     lost = lost_receive(db, arn)
     receive(db, arn, 3, visibility=0)
     (first, *_) = again = receive(db, arn, 3, visibility=60)
-    assert change(db, [first], 60) == ["changed"]  # This call moves the message to the slow path.
+    assert change(db, [first], 60) == ["changed"]  # This call moves the message to the side table.
     assert delete(db, lost) == ["deleted"] * 3
     assert counts(db, arn) == Counts(0, 0, 0)
     assert delete(db, again) == ["gone"] * 3

@@ -36,7 +36,7 @@ from tests.support.sql.calls import (
 from tests.support.sql.move_tasks import start, step
 
 EXPIRED = "select sum(expired) from queue.activity where queue_id = any(%s)"
-STATES = ["fresh", "delayed", "expired lease", "slow path"]
+STATES = ["fresh", "delayed", "expired lease", "side table"]
 
 
 def new_name(name: str) -> str:
@@ -53,9 +53,9 @@ def prepare(db: Connection, name: str, state: str, sent: str = "young 1, old, yo
     arn = create(db, new_name(name), 1, MessageRetentionPeriod="60", **attributes)
     for body in sent.split(", "):
         send(db, arn, body, delay=900 if state == "delayed" else 0, group=f"of {body}" if group(name) else None)
-    if state in {"expired lease", "slow path"}:
+    if state in {"expired lease", "side table"}:
         messages = receive(db, arn, visibility=0 if state == "expired lease" else 100)
-        if state == "slow path":
+        if state == "side table":
             change(db, messages, 0)
     for table in ("log", "side", "fifo_message"):
         query = f"update queue.{table} set sent_at = sent_at - interval '61 seconds' where body = 'old'"
@@ -165,7 +165,7 @@ DELETES = [by_handle, by_transaction, by_id, by_purge]
 
 @pytest.mark.shared
 @pytest.mark.parametrize("delete_all", DELETES, ids=lambda delete_all: delete_all.__name__)
-@pytest.mark.parametrize("state", ["leased", "slow path", "received again", "beside another"])
+@pytest.mark.parametrize("state", ["leased", "side table", "received again", "beside another"])
 @BOTH
 def test_a_message_that_is_deleted_after_its_retention_has_expired(
     db: Connection, name: str, state: str, delete_all: Callable[[Connection, str, list[Delivery]], None]
@@ -177,7 +177,7 @@ def test_a_message_that_is_deleted_after_its_retention_has_expired(
     messages = receive(db, arn, visibility=0 if state == "received again" else 100)
     if state == "received again":
         messages = receive(db, arn)
-    elif state == "slow path":
+    elif state == "side table":
         change(db, messages, 100)
     for table in ("log", "side", "fifo_message"):
         db.execute(f"update queue.{table} set sent_at = sent_at - interval '61 seconds'".encode())

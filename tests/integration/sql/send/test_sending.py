@@ -145,7 +145,7 @@ def test_ids_go_on_after_everything_was_received_purged_or_deleted(db: Connectio
 
 
 def test_a_sender_never_waits_for_another_one(db: Connection, connect: Connect) -> None:
-    """The test opens more transactions than shards. The other messages go to the slow path, and all messages arrive."""
+    """The test opens more transactions than shards. The other messages go to the side table, and all arrive."""
     arn = create(db, shards=2)
     senders = [connect() for _ in range(4)]
     for number, sender in enumerate(senders):

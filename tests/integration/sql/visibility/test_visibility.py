@@ -1,5 +1,5 @@
 """Tests queue.change_visibilities and changes by id: zero, longer, shorter and too long timeouts, deleted messages, and
-the slow path."""
+the side table."""
 
 import pytest
 
@@ -84,16 +84,16 @@ def test_a_changed_message_leaves_its_lease_to_the_others(db: Connection) -> Non
     assert (rows_of(db, "log", arn), rows_of(db, "side", arn)) == (0, 0)
 
 
-@pytest.mark.parametrize("state", ["fresh", "in flight", "slow path", "slow path in flight", "delayed"])
+@pytest.mark.parametrize("state", ["fresh", "in flight", "side table", "side table in flight", "delayed"])
 def test_by_id_whatever_the_state(db: Connection, state: str) -> None:
     arn = create(db)
     (sent,) = send(db, arn, "m", delay=900 if state == "delayed" else 0)
     assert sent.id is not None
     if state not in {"fresh", "delayed"}:
         messages = receive(db, arn)
-        if state.startswith("slow path"):
+        if state.startswith("side table"):
             change(db, messages, 0)
-        if state == "slow path in flight":
+        if state == "side table in flight":
             receive(db, arn)
     assert change_by_id(db, arn, sent.id, 500)
     assert counts(db, arn).visible == 0

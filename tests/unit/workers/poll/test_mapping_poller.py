@@ -296,8 +296,8 @@ async def test_a_mapping_leaves_places_to_others() -> None:
 
 
 # --- poller ----------------------------------------------------------------------------------------------------------
-# Tests in virtual time when a process reads the list of its mappings. Also tests which mapping receives a free
-# invocation slot.
+# Tests when a process reads the list of its mappings, in virtual time. Also tests which mapping receives an invocation
+# slot that becomes free.
 
 
 class Database:

@@ -47,13 +47,15 @@ def judge_response(delivery: Delivery, response: Response) -> Outcome:
     named = _name(response.headers.get(b"x-amzn-errortype", b""))
     error = named[0].decode() if named else _ERRORS.get(status, "ServiceException")
     failing = status == 429 or status >= 500
-    delay = compute_next_delay_ms(delivery) if failing or delivery.kind == SCHEDULE else None
+    delay = compute_invocation_delay_ms(delivery) if failing or delivery.kind == SCHEDULE else None
     return Outcome(status, f"{error}: Lambda has answered {status}", delay, FAILS if failing else RESPONDS)
 
 
 def judge_failure(delivery: Delivery, text: str) -> Outcome:
     """Returns the outcome if Lambda cannot be reached."""
-    return Outcome(None, f"ServiceException: {text}"[:MAX_ERROR_CHARACTERS], compute_next_delay_ms(delivery), FAILS)
+    return Outcome(
+        None, f"ServiceException: {text}"[:MAX_ERROR_CHARACTERS], compute_invocation_delay_ms(delivery), FAILS
+    )
 
 
 def refuse_invocation(delivery: Delivery, text: str) -> Outcome:
@@ -61,11 +63,11 @@ def refuse_invocation(delivery: Delivery, text: str) -> Outcome:
 
     The carrier sends no request, but the attempt counts.
     """
-    delay = compute_next_delay_ms(delivery) if delivery.kind == SCHEDULE else None
+    delay = compute_invocation_delay_ms(delivery) if delivery.kind == SCHEDULE else None
     return Outcome(None, f"AccessDeniedException: {text}"[:MAX_ERROR_CHARACTERS], delay, SHOWS_NOTHING)
 
 
-def compute_next_delay_ms(delivery: Delivery) -> int | None:
+def compute_invocation_delay_ms(delivery: Delivery) -> int | None:
     """Returns the milliseconds until the next attempt, or None after the last attempt."""
     seconds = schedule_delay(delivery) if delivery.kind == SCHEDULE else compute_sns_delay(delivery.attempts)
     return None if seconds is None else round(seconds * 1000)

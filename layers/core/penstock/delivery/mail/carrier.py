@@ -23,7 +23,7 @@ from penstock.endpoint import Address
 from penstock.settings.mail_address import MailSender, MailServer
 
 from .message import Mail, MailInvalid, render
-from .outcome import build_impossible, build_unknown, build_unreachable, report_accepted, report_refusal
+from .outcome import build_accepted, build_impossible, build_refusal, build_unknown, build_unreachable
 
 CONNECT_SECONDS: Final = 3.0
 """The time limit for name resolution and TCP."""
@@ -57,9 +57,9 @@ class MailCarrier:
         try:
             async with asyncio.timeout(ATTEMPT_SECONDS):
                 await self._send(mail, sending)
-            return report_accepted()
+            return build_accepted()
         except (SMTPRecipientRefused, SMTPDataError) as error:
-            return report_refusal(delivery, error.code, error.message)
+            return build_refusal(delivery, error.code, error.message)
         except Exception as error:  # noqa: BLE001 - one delivery must not end the run of the others
             return self._report_failure(delivery, sending, error)
 

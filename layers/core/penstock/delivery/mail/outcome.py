@@ -33,11 +33,11 @@ MAX_COPIES: Final = 5
 _enhanced = re.compile(r"5\.([0-9]{1,3})\.[0-9]{1,3}").match
 
 
-def report_accepted() -> Outcome:
+def build_accepted() -> Outcome:
     return Outcome(250, None, None, RESPONDS)
 
 
-def report_refusal(delivery: Delivery, code: int, text: str) -> Outcome:
+def build_refusal(delivery: Delivery, code: int, text: str) -> Outcome:
     """Returns the outcome if the server refused the recipient or the mail."""
     error = shorten(f"{code} {text}")
     if code < 500:

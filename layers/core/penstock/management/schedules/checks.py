@@ -150,7 +150,7 @@ def check_target(target: NewTarget) -> Fields:
     if target.workflow is not UNSET or target.input is not UNSET:
         raise ScheduleUnusable.of("target", "must be a queue or a topic; workflows are not supported")
     if (target.queue is None) == (target.topic is None):
-        raise ScheduleUnusable.of("target", "either a queue or a topic")
+        raise ScheduleUnusable.of("target", "must name a queue or a topic, and not both")
     if isinstance(target.message, msgspec.UnsetType):
         raise ScheduleUnusable.of("target", "message is required, and can be null")
     if len(target.headers) > MAX_HEADERS:

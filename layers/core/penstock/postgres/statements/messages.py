@@ -85,7 +85,7 @@ class ReceivedRow(NamedTuple):
     queue_id: int
     shard: int
     pos: int
-    """The position of the message's lease, or 0 for a message of the slow path or a FIFO queue, which has no lease."""
+    """The position of the message's lease, or 0 for a message of the side table or a FIFO queue, which has no lease."""
     id: int
     receive_count: int
     message_id: str

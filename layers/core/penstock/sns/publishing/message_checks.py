@@ -138,7 +138,7 @@ def check_ids(entry: Entry, topic: TopicArn) -> None:
     """Validates the group and deduplication ids, and whether the topic allows them. Raises InvalidParameter."""
     group, deduplication = entry.message_group_id, entry.message_deduplication_id
     if topic.fifo and not group:
-        raise group_required()
+        raise build_missing_group()
     if deduplication is not None and not topic.fifo:
         raise errors.InvalidParameter.named(
             "MessageDeduplicationId",
@@ -187,7 +187,7 @@ def build_default_error(platform: str | None) -> errors.InvalidParameter:
     return errors.InvalidParameter.named(f"JSON must contain an entry for 'default' or '{platform}'.", member="Message")
 
 
-def group_required() -> errors.InvalidParameter:
+def build_missing_group() -> errors.InvalidParameter:
     """Returns the error for a message without a group on a FIFO topic."""
     return errors.InvalidParameter.named(
         "The MessageGroupId parameter is required for FIFO topics", member="MessageGroupId"

@@ -22,11 +22,11 @@ from .direct_publish import check_recipient, send_to_recipient
 from .message_checks import (
     build_deduplication_error,
     build_length_error,
+    build_missing_group,
     build_texts,
     check_batch,
     check_entries,
     check_message,
-    group_required,
 )
 from .outgoing_message import OutgoingMessage
 from .publications import NO_ENVELOPE, TopicCache, encode_publications
@@ -104,7 +104,7 @@ def check_fifo_batch(entries: Sequence[sns.PublishBatchRequestEntry], topic: Top
     if not all(entry.message_group_id for entry in entries):
         for entry in entries:
             build_texts(entry, None)  # AWS reads the JSON first, and a fault in it fails the whole call
-        raise group_required()
+        raise build_missing_group()
     if not all(entry.message_deduplication_id for entry in entries):
         attributes = read_stored_attributes((yield from describe_topic(topic)))
         if attributes.get("ContentBasedDeduplication") != "true":

@@ -97,7 +97,7 @@ def export(output: Output = None, endpoint: Endpoint = None, region: Region = No
     from penstock_web.manifest.endpoint import ManifestEndpoint as Service
 
     client = RestClient(endpoint, region=region)
-    service = Service(client.endpoint, client.region)
+    service = Service(client.endpoint, client.read_region())
     found = read_endpoint(service, client, _warn).manifest
     with ExitStack() as stack:
         if users := _open_users(stack, service):
@@ -175,7 +175,7 @@ def plan_changes(
     from penstock_web.manifest.plan import Planner
 
     client = RestClient(endpoint, region=region)
-    service = Service(client.endpoint, client.region)
+    service = Service(client.endpoint, client.read_region())
     manifest, found = source.manifest, read_endpoint(service, client, lambda _: None)
     missing = source.list_outside_queues() - found.manifest.queues.keys()
     source.refuse([*source.find_missing(missing), *source.find_conflicts(found.manifest)])

@@ -1,5 +1,3 @@
--- Keys of filter policies, and messages that a policy cannot judge.
-
 -- queue.key_passes: returns whether a value passes a test of a key of a compiled filter policy. `p_key` is [path,
 -- whether the path can be missing, test, …]. Compares numbers from -10^9 to 10^9 with five digits after the point
 -- ("Filter policy constraints", SNS Developer Guide).
@@ -23,10 +21,3 @@ begin
     end loop;
     return false;
 end $$;
-
--- queue.note_unjudged: inserts a row if filters cannot examine an event with these facts (body_facts). The function
--- store_minutes counts the rows. No transaction waits for another transaction.
-create or replace function queue.note_unjudged(p_routing_key text, p_facts jsonb) returns void
-language sql as $$
-insert into queue.unjudged_event (routing_key) select p_routing_key where p_facts = 'true'
-$$;
