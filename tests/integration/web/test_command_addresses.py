@@ -35,7 +35,7 @@ def test_a_database_that_is_away_is_named() -> None:
     """The REST API returns the text of SQS, which does not mention a database."""
     message = "The request has failed due to a temporary failure of the server."
     error = {"code": "service_unavailable", "message": message}
-    said = RestClient("http://127.0.0.1:1")._error(json.dumps({"error": error}).encode(), 503)
+    said = RestClient("http://127.0.0.1:1")._describe_error(json.dumps({"error": error}).encode(), 503)
     assert said == "The service at http://127.0.0.1:1 cannot use its database. `penstock doctor` explains the reason."
 
 

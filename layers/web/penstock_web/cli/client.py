@@ -182,7 +182,7 @@ class RestClient:
         if status == 503 and error.get("code") == "service_unavailable":
             parts[0] = f"The service at {self.endpoint} cannot use its database. `penstock doctor` explains the reason"
         if command := _COMMANDS.get(str(error.get("code"))):
-            parts[2] = command.format(region=self.region) if "{region}" in command else command
+            parts[2] = command.format(region=self.read_region()) if "{region}" in command else command
         if suggestion := error.get("suggestion"):
             parts.append(f'Did you mean "{suggestion}"?')
         elif isinstance(examples := error.get("examples"), list):
