@@ -49,13 +49,16 @@ class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
     build_row: Callable[[Iterable[Any]], Any] = tuple
 
     def __post_init__(self) -> None:
+        force_setattr(self, "text", self.build_text())
+        force_setattr(self, "build_row", partial(tuple.__new__, self.row))
+
+    def build_text(self) -> str:
+        """Returns the query that calls the function."""
         prefixes = [""] * (len(self.types) - len(self.named)) + [f"{name} => " for name in self.named]
         marks = (f"{prefixes[n]}${n + 1}::{kind}" for n, kind in enumerate(self.types))
         fields = self.row.__annotations__
         columns = ", ".join(f'"{field}"' for field in fields) if len(fields) > 1 else "*"
-        text = f"select {columns} from {self.name}({', '.join(marks)})"  # noqa: S608 - constants only
-        force_setattr(self, "text", text)
-        force_setattr(self, "build_row", partial(tuple.__new__, self.row))
+        return f"select {columns} from {self.name}({', '.join(marks)})"  # noqa: S608 - constants only
 
     def build_rows(self, rows: Iterable[Iterable[Any]]) -> list[RowT_co]:
         """Returns the rows of a result as NamedTuples."""

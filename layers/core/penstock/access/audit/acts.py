@@ -14,7 +14,6 @@ from functools import lru_cache, partial, wraps
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import msgspec
-from msgspec.structs import force_setattr
 
 from penstock.access.users import Actor
 from penstock.calls import build_call
@@ -59,7 +58,6 @@ def audited(describe: Callable[..., Act]) -> Callable[[Callable[P, Operation[T]]
             actor = find_context(arguments, named)
             return (yield from record_act(act, function(*arguments, **named), actor))
 
-        operation.__dict__["penstock_act"] = describe
         return operation
 
     return decorate
@@ -126,34 +124,40 @@ def clean(text: str) -> str:
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
-class AuditedStatement(Statement[RowT], Generic[RowT], frozen=True, eq=False):
-    """A statement that also writes an audit row."""
+class AuditedStatement(Statement[RowT], Generic[RowT], frozen=True, eq=False, kw_only=True):
+    """A statement that returns the rows of `change`, and writes an audit row if this function made a change.
+
+    `counted` is the column of `Act.counted`. `types` are the types of `change`, and then those of the audit row.
+    """
+
+    change: Statement[RowT]
+    counted: str
+
+    def build_text(self) -> str:
+        """Returns the query. `queue.audited_state` is a stable function, so it returns the state before the query."""
+        kinds = self.types[len(self.change.types) :]
+        marks = [f"${n}::{kind}" for n, kind in enumerate(kinds, len(self.change.types) + 1)]
+        count = {"": "1", "*": "(select count(*) from act)"}.get(
+            self.counted,
+            f"(select (to_jsonb(a) ->> '{self.counted}')::int8 from act a limit 1)",  # noqa: S608 - a constant
+        )
+        before = f"queue.audited_state({marks[6]})"
+        changed = f" and coalesce((to_jsonb(a) ->> '{self.changed}')::bool, true)" if self.changed else ""
+        is_change = f"(select to_jsonb(a) ->> 'error' is null{changed} from act a limit 1)"  # noqa: S608 - a constant
+        fields = self.row.__annotations__
+        columns = ", ".join(f'act."{field}"' for field in fields) if len(fields) > 1 else "act.*"
+        return (
+            f"with act as materialized ({self.change.text}), "  # noqa: S608 - constants only
+            "noted as materialized (select count(*) from "
+            f"queue.write_audit({', '.join(marks)}, {count}, {before}, {is_change})) "
+            f"select {columns} from act, noted"
+        )
 
 
 @lru_cache(maxsize=256)
 def extend_statement(statement: Statement[RowT], counted: str) -> Statement[RowT]:
-    """Returns a statement that returns the same rows, and writes an audit row if the function made a change.
-
-    `queue.audited_state` is a stable function, so it returns the state before the statement.
-    """
-    kinds = WRITE_AUDIT.types[:9]
-    first = len(statement.types) + 1
-    marks = [f"${first + n}::{kind}" for n, kind in enumerate(kinds)]
-    count = {"": "1", "*": "(select count(*) from act)"}.get(
-        counted,
-        f"(select (to_jsonb(a) ->> '{counted}')::int8 from act a limit 1)",  # noqa: S608 - a constant
+    """Returns a statement that also writes an audit row."""
+    types = (*statement.types, *WRITE_AUDIT.types[:9])
+    return AuditedStatement(
+        statement.name, types, statement.row, changed=statement.changed, change=statement, counted=counted
     )
-    before = f"queue.audited_state({marks[6]})"
-    changed = f" and coalesce((to_jsonb(a) ->> '{statement.changed}')::bool, true)" if statement.changed else ""
-    is_change = f"(select to_jsonb(a) ->> 'error' is null{changed} from act a limit 1)"  # noqa: S608 - a constant
-    fields = statement.row.__annotations__
-    columns = ", ".join(f'act."{field}"' for field in fields) if len(fields) > 1 else "act.*"
-    text = (
-        f"with act as materialized ({statement.text}), "  # noqa: S608 - constants only
-        "noted as materialized (select count(*) from "
-        f"queue.write_audit({', '.join(marks)}, {count}, {before}, {is_change})) "
-        f"select {columns} from act, noted"
-    )
-    extended = AuditedStatement(statement.name, (*statement.types, *kinds), statement.row, changed=statement.changed)
-    force_setattr(extended, "text", text)
-    return extended
