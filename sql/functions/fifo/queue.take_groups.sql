@@ -323,19 +323,8 @@ begin
         return;
     end if;
     -- The move
-    with moved as (
-        delete from queue.fifo_message m where m.id = any (v_ids) returning m.*),
-    recorded as (
-        insert into queue.history
-        select h.* from moved m
-        cross join lateral queue.history_row(
-            p_queue_id => p_queue_id, p_outcome => 'dead_lettered', p_system => m.system,
-            p_receive_count => m.receive_count, p_first_received_at => m.first_received_at,
-            p_redelivered_at => m.redelivered_at, p_sent_at => m.sent_at, p_entered_at => null,
-            p_finished_at => p_now) h
-        where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
     insert into queue.fifo_message
-    select r.* from (select * from moved order by id) m
+    select r.* from queue.remove_group_messages(p_queue_id, p_group_key, v_ids, 'dead_lettered', p_now) m
     cross join lateral jsonb_populate_record(m::queue.fifo_message, jsonb_build_object(
         'id', nextval('queue.fifo_id'), 'group_key', v_target_key, 'sent_at', p_now,
         'deduplication_id', m.message_id)

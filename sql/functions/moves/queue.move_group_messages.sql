@@ -20,19 +20,9 @@ begin
         return false;
     end if;
     v_now := clock_timestamp();
-    with gone as (
-        delete from queue.fifo_message m where m.id = any (p_ids) and m.group_key = p_group_key returning m.*),
-    recorded as (
-        insert into queue.history
-        select h.* from gone g
-        cross join lateral queue.history_row(
-            p_queue_id => p_queue_id, p_outcome => 'moved', p_system => g.system, p_receive_count => g.receive_count,
-            p_first_received_at => g.first_received_at, p_redelivered_at => g.redelivered_at, p_sent_at => g.sent_at,
-            p_entered_at => null, p_finished_at => v_now) h
-        where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id)),
-    arrived as (
+    with arrived as (
         insert into queue.fifo_message
-        select r.* from (select * from gone order by id) m
+        select r.* from queue.remove_group_messages(p_queue_id, p_group_key, p_ids, 'moved', v_now) m
         cross join lateral jsonb_populate_record(m::queue.fifo_message, jsonb_build_object(
             'id', nextval('queue.fifo_id'), 'group_key', v_key, 'queue_id', v_target.queue_id,
             'visible_at', v_now + v_target.delay_seconds * interval '1 second', 'sent_at', v_now,
