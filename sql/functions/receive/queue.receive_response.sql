@@ -135,12 +135,12 @@ begin
 end $$;
 
 -- queue.pass_over: records the size of a visible message in responses of a format. receive_messages then leaves the
--- message for receives with a larger limit. The message stays visible, and its receive count does not change. A message
--- of the log moves to the side table (queue.side). `p_message` is the message as the undone receive returned it. Another
--- receive can have received the message in the meantime, because the undone receive has released its locks. Returns
--- false, and records nothing, if the message's state has changed, or if another transaction has locked the message, its
--- lease, group or shard. Locks the shard's reader and then the lease's row, or the row of the group or of the message,
--- without waiting.
+-- message for receives with a larger limit. The message stays visible, and its receive count does not change. A
+-- message of the log moves to the side table (queue.side). `p_message` is the message as the undone receive returned
+-- it. Another receive can have received the message in the meantime, because the undone receive has released its
+-- locks. Returns false, and records nothing, if the message's state has changed, or if another transaction has
+-- locked the message, its lease, group or shard. Locks the shard's reader and then the lease's row, or the row of
+-- the group or of the message, without waiting.
 create or replace function queue.pass_over(p_arn text, p_message queue.received_row, p_format text, p_bytes int)
 returns boolean
 language plpgsql as $$
