@@ -215,7 +215,7 @@ class EventStep:
             for kind in audience.kinds:
                 for number in self._match(audience.filters, event, kind):
                     first_page, subscriber = audience.receivers[number]
-                    if page > first_page and subscriber.wants(event, kind):
+                    if page > first_page and subscriber.interval.selects(event, kind):
                         shipments.append(Shipment(subscriber, event))
         return last, shipments
 

@@ -89,12 +89,42 @@ Result = Refusal | Waiting | None
 """The outcome of an event. None means that the target has accepted it."""
 
 
-class Subscriber(Struct):
-    """A subscriber. Events before `starts_at` and after `ends_at` are not for it, by their time of ingestion.
+class Interval(NamedTuple):
+    """The events that a subscriber receives, by their time of ingestion. The interval includes its bounds (our choice).
 
-    `replays_until` is the creation of a subscriber that started in the past, or the time of its last move. `filters`
-    is its FilterConfiguration, if it has one. `parameters` are the members of each message besides its text, by AWS's
-    names, or the parameters of another target. `carrier` sends to a target outside the database
+    `replays_until` is the creation of a subscriber that started in the past, or the time of its last move. It is None
+    if the subscriber receives only new events.
+    """
+
+    replays_until: datetime | None = None
+    starts_at: float = 0.0
+    ends_at: float = float("inf")
+
+    @property
+    def delivery_types(self) -> tuple[str, ...]:
+        """Returns the delivery types that the events can have."""
+        return ("LIVE", "REPLAY") if self.replays_until is not None else ("LIVE",)
+
+    def selects(self, event: Event, delivery_type: str) -> bool:
+        """Returns whether the event lies in the interval, and has this delivery type for the subscriber."""
+        if self.replays_until is None:
+            return delivery_type == "LIVE"
+        return (
+            self.starts_at <= event.ingested_at.timestamp() <= self.ends_at
+            and self.name_delivery_type(event) == delivery_type
+        )
+
+    def name_delivery_type(self, event: Event) -> str:
+        """Returns REPLAY for an event that is older than a subscriber that started in the past, or than the last move
+        of its position, and LIVE for all others (our choice)."""
+        return "REPLAY" if self.replays_until is not None and event.ingested_at < self.replays_until else "LIVE"
+
+
+class Subscriber(Struct):
+    """A subscriber as the worker uses it.
+
+    `filters` is its FilterConfiguration, if it has one. `parameters` are the members of each message besides its text,
+    by AWS's names, or the parameters of another target. `carrier` sends to a target outside the database
     (queue.event_subscriber), in batches. `transformer` is the source of the transformer's expression. `sources` has
     this expression and those of the parameters. `result` is the JSON for one event, in the copy of the subscriber that
     has the results for this event. `action` is the action of a universal target, whose parameters have the Input.
@@ -111,14 +141,12 @@ class Subscriber(Struct):
     dead_letter_arn: str | None = None
     parameters: JsonObject = {}
     filters: JsonObject | None = None
-    replays_until: datetime | None = None
+    interval: Interval = Interval()
     is_fifo: bool = False
     is_queue: bool = True
     carrier: str | None = None
     batch_size: int = 1
     batch_window_seconds: int = 0
-    starts_at: float = 0.0
-    ends_at: float = float("inf")
     transformer: str | None = None
     sources: tuple[str, ...] = ()
     result: str | None = None
@@ -128,32 +156,12 @@ class Subscriber(Struct):
     def is_raw(self) -> bool:
         return not self.with_metadata and self.transformer is None
 
-    @property
-    def delivery_types(self) -> tuple[str, ...]:
-        """Returns the delivery types that the subscriber's events can have."""
-        return ("LIVE", "REPLAY") if self.replays_until is not None else ("LIVE",)
-
-    def wants(self, event: Event, delivery_type: str) -> bool:
-        """Returns whether the event lies between the subscriber's start and end, and has this delivery type for the
-        subscriber. The bounds belong to the interval (our choice)."""
-        if self.replays_until is None:
-            return delivery_type == "LIVE"
-        return (
-            self.starts_at <= event.ingested_at.timestamp() <= self.ends_at
-            and self.delivery_type(event) == delivery_type
-        )
-
-    def delivery_type(self, event: Event) -> str:
-        """Returns REPLAY for an event that is older than a subscriber that started in the past, or than the last move
-        of its position, and LIVE for all others (our choice)."""
-        return "REPLAY" if self.replays_until is not None and event.ingested_at < self.replays_until else "LIVE"
-
     def build_text(self, event: Event) -> str:
         """Returns what the target receives. Raises UnicodeDecodeError if the payload is not text."""
         if self.result is not None:
             return read_text(self.result)
         if self.with_metadata:
-            return event.build_text_with_metadata(self.delivery_type(event))
+            return event.build_text_with_metadata(self.interval.name_delivery_type(event))
         return event.text
 
     def build_json(self, event: Event) -> str:
@@ -210,14 +218,16 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
         dead_letter_arn=(configuration.get("OnFailureConfiguration") or {}).get("Arn"),
         parameters=parameters,
         filters=configuration.get("FilterConfiguration"),
-        replays_until=row.moved_at or (row.created_at if start else None),
+        interval=Interval(
+            replays_until=row.moved_at or (row.created_at if start else None),
+            starts_at=(start.get("StartingPoint") or 0.0) if row.moved_to is None else row.moved_to.timestamp(),
+            ends_at=start.get("EndPoint") or float("inf"),
+        ),
         is_fifo=row.type == "FIFO",
         is_queue=parse_queue_arn(row.target_arn) is not None,
         carrier=row.carrier,
         batch_size=batches.get("MaxBatchSize") or 1,
         batch_window_seconds=batches.get("MaxBatchWindowInSeconds") or 0,
-        starts_at=(start.get("StartingPoint") or 0.0) if row.moved_to is None else row.moved_to.timestamp(),
-        ends_at=start.get("EndPoint") or float("inf"),
         transformer=None if transformer is None else find_source(transformer),
         sources=tuple(dict.fromkeys(found)),
         action=action,
@@ -287,7 +297,7 @@ class Subscribers:
             row.subscriber_id: (row.first_page, known[row.subscriber_id]) for row in rows if row.subscriber_id in known
         }
         found = [subscriber for _, subscriber in receivers.values()]
-        kinds = {kind for subscriber in found for kind in subscriber.delivery_types}
+        kinds = {kind for subscriber in found for kind in subscriber.interval.delivery_types}
         return Audience(receivers, self.find_index(found), sorted(kinds), version)
 
     def find_version(self, bus_id: int) -> UUID | None:

@@ -74,7 +74,7 @@ class Transformation:
             return [text] * len(batches)
         seconds = SUBSCRIBER_SECONDS if self._clock() < deadline else 0.0
         documents = [
-            b"[%b]" % b",".join(event.build_document(subscriber.delivery_type(event)) for event in batch)
+            b"[%b]" % b",".join(event.build_document(subscriber.interval.name_delivery_type(event)) for event in batch)
             for batch in batches
         ]
         try:
@@ -89,7 +89,7 @@ class Transformation:
         subscriber = shipments[0].subscriber
         if seconds <= 0 or max_bytes <= 0:
             return []
-        documents = [event.build_document(subscriber.delivery_type(event)) for _, event in shipments]
+        documents = [event.build_document(subscriber.interval.name_delivery_type(event)) for _, event in shipments]
         try:
             responses = self._evaluator.evaluate(subscriber.sources, documents, seconds, max_bytes)
         except ExpressionsUnavailableError as error:
