@@ -97,6 +97,18 @@ def test_the_code_of_the_tutorial_fits_a_usual_window(browser: Any, console: Ser
         assert blocks.evaluate_all("codes => codes.filter((code) => code.scrollWidth > code.clientWidth).length") == 0
 
 
+def test_a_table_of_four_columns_fits_a_phone(browser: Any, console: Service) -> None:
+    with opened(browser, viewport={"width": 400, "height": 800}) as page:
+        page.goto(f"{console.url}/docs/operate/sizing/")
+        tables = page.get_by_role("article").locator("table:visible")
+        assert tables.count() > 3
+        assert (
+            tables.evaluate_all("tables => Math.max(...tables.map((table) => table.getBoundingClientRect().right))")
+            <= 400
+        )
+        assert page.get_by_role("columnheader", name="medium").is_visible(), "each number has the head of its column"
+
+
 def test_each_section_has_a_page(browser: Any, console: Service) -> None:
     with opened(browser) as page:
         for section in ("start/examples", "guides", "operate", "reference", "explain", "decisions", "project"):
