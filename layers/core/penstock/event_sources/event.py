@@ -58,15 +58,15 @@ def build_record(
 
 def build_message_attributes(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, JsonObject]:
     """Returns message attributes in the form of a function's event."""
-    found: dict[str, JsonObject] = {}
+    members: dict[str, JsonObject] = {}
     for name, value in attributes.items():
-        given = (
+        content = (
             {"binaryValue": value.binary_value}
             if value.binary_value is not None
             else {"stringValue": value.string_value}
         )
-        found[name] = given | {"stringListValues": [], "binaryListValues": [], "dataType": value.data_type}
-    return found
+        members[name] = content | {"stringListValues": [], "binaryListValues": [], "dataType": value.data_type}
+    return members
 
 
 def encode_record(row: ReceivedRow, record: JsonObject) -> Record:

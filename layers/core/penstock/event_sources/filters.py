@@ -28,9 +28,9 @@ from .types import FilterCriteria
 
 def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
     """Compiles the patterns. Returns None if every message matches. Raises InvalidParameterValueException."""
-    found: list[object] = []
-    for given in (criteria.filters if criteria is not None else None) or ():
-        pattern = "{}" if given.pattern is None else given.pattern
+    compiled: list[object] = []
+    for criterion in (criteria.filters if criteria is not None else None) or ():
+        pattern = "{}" if criterion.pattern is None else criterion.pattern
         try:
             policy = policies.compile_policy(pattern, "MessageBody")
         except InvalidParameter as error:
@@ -40,8 +40,8 @@ def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
             ) from error
         if policy is None:  # `{}` matches everything
             return None
-        found.append(msgspec.json.decode(policy))
-    return found or None
+        compiled.append(msgspec.json.decode(policy))
+    return compiled or None
 
 
 def encode_facts(records: Sequence[JsonObject]) -> list[bytes]:

@@ -261,13 +261,13 @@ def refuse_another_database(service: Running) -> None:
     """
     from penstock_web.local.migrating import is_same_database, without_password
 
-    given = [value for name in ADDRESSES if (value := os.environ.get(name))]
-    if not given or not service.databases:
+    addresses = [value for name in ADDRESSES if (value := os.environ.get(name))]
+    if not addresses or not service.databases:
         return
-    if any(is_same_database(one, other) for one in given for other in service.databases):
+    if any(is_same_database(one, other) for one in addresses for other in service.databases):
         return
     raise LocalError(
-        f"DATABASE_URL is {without_password(given[0])}, but the service that runs here, {service.address}, uses "
+        f"DATABASE_URL is {without_password(addresses[0])}, but the service that runs here, {service.address}, uses "
         f"another database, {service.databases[0]}. Choose a service with --endpoint or PENSTOCK_ENDPOINT, or unset "
         "DATABASE_URL"
     )

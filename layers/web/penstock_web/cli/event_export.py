@@ -60,13 +60,13 @@ def _build_schema(arrow: ModuleType) -> pa.Schema:
 
 
 def _read_events(client: RestClient, path: str, wanted: Mapping[str, str | None]) -> Iterator[StoredEvent]:
-    given = {name: value for name, value in wanted.items() if value is not None}
+    parameters = {name: value for name, value in wanted.items() if value is not None}
     while True:
-        page = client.call_as(EventPage, "GET", f"{path}?{urlencode(given)}")
+        page = client.call_as(EventPage, "GET", f"{path}?{urlencode(parameters)}")
         yield from page.events
         if page.next is None:
             return
-        given["next"] = page.next
+        parameters["next"] = page.next
 
 
 def _group_rows(events: Iterator[StoredEvent]) -> Iterator[list[dict[str, object]]]:

@@ -39,26 +39,26 @@ def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter |
     """Returns the URL's filter, or None if the URL has no filter. Raises InvalidParameterValue for an invalid filter.
     The filter selects messages in `states`, or in all states if `states` is empty.
     """
-    given = {name: query[name].strip() for name in NAMES if query.get(name, "").strip()}
-    if not given:
+    fields = {name: query[name].strip() for name in NAMES if query.get(name, "").strip()}
+    if not fields:
         return None
     document: dict[str, object] = {"states": states} if states else {}
-    document |= {member: given[name] for name, member in TEXTS.items() if name in given}
-    document |= {member: parse_number(given[name]) for name, member in NUMBERS.items() if name in given}
-    document |= {member: parse_age(given[name]) for name, member in AGES.items() if name in given}
-    if "cause" in given:  # A user can type an error. A cause has # instead of each number (queue.error_cause).
-        document["cause"] = mask_numbers(given["cause"])
-    elif "no_cause" in given:
+    document |= {member: fields[name] for name, member in TEXTS.items() if name in fields}
+    document |= {member: parse_number(fields[name]) for name, member in NUMBERS.items() if name in fields}
+    document |= {member: parse_age(fields[name]) for name, member in AGES.items() if name in fields}
+    if "cause" in fields:  # A user can type an error. A cause has # instead of each number (queue.error_cause).
+        document["cause"] = mask_numbers(fields["cause"])
+    elif "no_cause" in fields:
         document["cause"] = ""
-    if "path" in given:
-        document["json"] = {"path": given["path"], "equals": parse_value(query.get("value", ""))}
-    if "attr" in given:
-        equals = {"equals": given["attr_value"]} if "attr_value" in given else {}
-        document["attribute"] = {"name": given["attr"], **equals}
+    if "path" in fields:
+        document["json"] = {"path": fields["path"], "equals": parse_value(query.get("value", ""))}
+    if "attr" in fields:
+        equals = {"equals": fields["attr_value"]} if "attr_value" in fields else {}
+        document["attribute"] = {"name": fields["attr"], **equals}
     try:
         return msgspec.convert(document, MessageFilter)
     except msgspec.ValidationError as error:
-        raise InvalidParameterValue(_explain(str(error), given)) from error
+        raise InvalidParameterValue(_explain(str(error), fields)) from error
 
 
 def _explain(fault: str, given: Mapping[str, str]) -> str:

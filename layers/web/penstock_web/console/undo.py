@@ -60,15 +60,15 @@ def find_undo(page: Page) -> Undo | None:
     """Returns the deletion that the page offers to undo, or None. Ignores a cookie that the console did not write."""
     if page.viewer is None:
         return None
-    given = dict(parse_qsl(page.request.cookies.get(_name(page), "")[:4_096]))
-    numbers = [text for name in ("until", "number") if (text := given.get(name, "")).isascii() and text.isdigit()]
-    queue, back = given.get("queue", ""), given.get("back", "")
+    cookie = dict(parse_qsl(page.request.cookies.get(_name(page), "")[:4_096]))
+    numbers = [text for name in ("until", "number") if (text := cookie.get(name, "")).isascii() and text.isdigit()]
+    queue, back = cookie.get("queue", ""), cookie.get("back", "")
     if len(numbers) != 2 or max(map(len, numbers)) > 12 or not _QUEUE(queue) or not _BACK(back):
         return None
-    act: Literal["deleted", "edited"] = "edited" if given.get("act") == "edited" else "deleted"
-    found = Undo(queue, given.get("deletion", ""), int(numbers[0]), int(numbers[1]), back, act)
-    may_undo = found.seconds and page.may("sqs:DeleteMessage", build_queue_arn(queue, page.context))
-    return found if may_undo else None
+    act: Literal["deleted", "edited"] = "edited" if cookie.get("act") == "edited" else "deleted"
+    undo = Undo(queue, cookie.get("deletion", ""), int(numbers[0]), int(numbers[1]), back, act)
+    may_undo = undo.seconds and page.may("sqs:DeleteMessage", build_queue_arn(queue, page.context))
+    return undo if may_undo else None
 
 
 def _name(page: Page) -> str:

@@ -110,9 +110,9 @@ def _start(settings: Settings, options: WorkerOptions) -> subprocess.Popen[bytes
 
 def _variables(settings: Settings) -> dict[str, str]:
     """Returns the settings that `penstock up` chose, such as the address of its database and the console's access."""
-    given = Settings.read(os.environ)
+    inherited = Settings.read(os.environ)
     chosen = ((setting, getattr(settings, setting.attribute)) for setting in SETTINGS)
-    return {one.name: one.write(value) for one, value in chosen if value != getattr(given, one.attribute)}
+    return {one.name: one.write(value) for one, value in chosen if value != getattr(inherited, one.attribute)}
 
 
 def _replace_dead(workers: list[subprocess.Popen[bytes]], settings: Settings, options: WorkerOptions) -> None:

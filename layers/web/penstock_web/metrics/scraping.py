@@ -34,9 +34,9 @@ async def admit_scraper(request: Request) -> str | None:
 
 def sends_token(request: Request, token: str) -> bool:
     """Returns whether the request has the header `Authorization: Bearer` with this token."""
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
     return scheme.lower() == "bearer" and hmac.compare_digest(
-        given.strip().encode("latin-1"), token.encode("utf-8", "surrogateescape")
+        credentials.strip().encode("latin-1"), token.encode("utf-8", "surrogateescape")
     )
 
 

@@ -184,8 +184,8 @@ async def pause_subscriber(bus: Bus, subscriber: Subscriber, runner: Runner) -> 
 )
 async def resume_subscriber(bus: Bus, subscriber: Subscriber, runner: Runner) -> Response:
     """Let a stopped subscriber run again. Without a body, the subscriber receives the events that it has missed."""
-    given = await runner.read(lambda body: _read_resume(body or b"{}"))
-    skips = given.position == "latest"
+    resume = await runner.read(lambda body: _read_resume(body or b"{}"))
+    skips = resume.position == "latest"
     operation = operations.set_stopped(bus, subscriber, runner.context, stopped=False, skips=skips)
     return json_response(await runner.run(operation))
 

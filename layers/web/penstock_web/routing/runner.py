@@ -116,10 +116,10 @@ class OperationRunner:
 def read_region(http: HttpRequest, settings: Settings) -> str:
     """Returns the region in the Penstock-Region header, or QUEUE_REGION if the header is missing. Raises
     InvalidParameterValue."""
-    given = http.headers.get(REGION_HEADER)
-    if given is None:
+    header = http.headers.get(REGION_HEADER)
+    if header is None:
         return settings.queue_region
-    region = given.decode("latin-1")
+    region = header.decode("latin-1")
     if not is_region(region) or not settings.serves(region):
         served = f"one of QUEUE_REGIONS: {settings.queue_regions}" if settings.queue_regions else "such as us-east-1"
         raise InvalidParameterValue(f"Penstock-Region: a region, {served}")

@@ -205,7 +205,7 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
     transformer = (transforming.get("JsonataConfiguration") or {}).get("Expression")
     parameters: JsonObject = next((invoke[name] for name in PARAMETERS if invoke.get(name)), {})
     action = read_action(row.target_arn) if is_universal(row.target_arn, "events") else None
-    found = [source for _, source in list_expressions([transformer, parameters])] if action is None else []
+    sources = [source for _, source in list_expressions([transformer, parameters])] if action is None else []
     return Subscriber(
         row.subscriber_id,
         row.arn,
@@ -229,7 +229,7 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
         batch_size=batches.get("MaxBatchSize") or 1,
         batch_window_seconds=batches.get("MaxBatchWindowInSeconds") or 0,
         transformer=None if transformer is None else find_source(transformer),
-        sources=tuple(dict.fromkeys(found)),
+        sources=tuple(dict.fromkeys(sources)),
         action=action,
     )
 
@@ -296,9 +296,9 @@ class Subscribers:
         receivers = {
             row.subscriber_id: (row.first_page, known[row.subscriber_id]) for row in rows if row.subscriber_id in known
         }
-        found = [subscriber for _, subscriber in receivers.values()]
-        kinds = {kind for subscriber in found for kind in subscriber.interval.delivery_types}
-        return Audience(receivers, self.find_index(found), sorted(kinds), version)
+        subscribers = [subscriber for _, subscriber in receivers.values()]
+        kinds = {kind for subscriber in subscribers for kind in subscriber.interval.delivery_types}
+        return Audience(receivers, self.find_index(subscribers), sorted(kinds), version)
 
     def find_version(self, bus_id: int) -> UUID | None:
         """Returns the version of the known followers of a bus."""

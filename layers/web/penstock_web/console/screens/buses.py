@@ -341,13 +341,13 @@ async def _find_missing(page: Page, before: Mapping[str, str]) -> dict[str, Fiel
     """Returns the fields that name a missing queue or topic. A value that the user has not changed passes, so that a
     subscriber can change while its failure queue does not exist.
     """
-    found: dict[str, FieldProblem] = {}
+    problems: dict[str, FieldProblem] = {}
     for field in ("target", "failure_queue"):
-        given = page.form.get(field).strip()
-        arn = given if ":" in given or not given else build_queue_arn(given, page.context)
+        text = page.form.get(field).strip()
+        arn = text if ":" in text or not text else build_queue_arn(text, page.context)
         if arn != before.get(field) and (missing := await page.run(find_missing(arn, page.context))):
-            found[field] = FieldProblem(missing)
-    return found
+            problems[field] = FieldProblem(missing)
+    return problems
 
 
 async def _show_subscriber_form(

@@ -69,10 +69,10 @@ async def subscribe(topic: str, page: CurrentPage) -> Response:
 async def subscription(topic: str, subscription: str, page: CurrentPage) -> Response:
     """Shows a subscription and a form that changes it."""
     shown = await page.run(describe_subscription(topic, subscription, page.context))
-    given = shown.settings
+    settings = shown.settings
     form = Form.filled({
-        "filter": given.filter, "scope": given.scope, "raw": "1" if given.raw else "",
-        "dead_letters": given.dead_letters, "version": shown.version,
+        "filter": settings.filter, "scope": settings.scope, "raw": "1" if settings.raw else "",
+        "dead_letters": settings.dead_letters, "version": shown.version,
     })  # fmt: skip
     return await show_old(topic, shown, page, form, ACCEPTED)
 
