@@ -106,7 +106,7 @@ def subscription_attribute(rng: Random) -> tuple[str, str]:
     return rng.choice((
         ("FilterPolicy", filter_policy(rng)), ("FilterPolicy", filter_policy(rng)),
         ("RedrivePolicy", redrive_policy(rng)), ("FilterPolicyScope", text(rng, lambda value: value != "")),
-        ("RawMessageDelivery", rng.choice(("yes", "1", "TRUE", "\x00"))), ("DeliveryPolicy", delivery_policy(rng)),
+        ("RawMessageDelivery", rng.choice(("yes", "1", "tru", "\x00"))), ("DeliveryPolicy", delivery_policy(rng)),
         ("SubscriptionRoleArn", "\x00"), ("ReplayPolicy", "x"), (text(rng, ANYTHING), "1"), ("filterpolicy", "{}"),
     ))  # fmt: skip
 

@@ -14,11 +14,18 @@ def to_timestamp(milliseconds: int | None) -> str | None:
     return None if milliseconds is None else format_timestamp(milliseconds)
 
 
+def parse_iso_time(text: str) -> datetime:
+    """Parses an ISO 8601 time. Raises ValueError. Python ignores everything after a NUL, which is an error here."""
+    if "\0" in text:
+        raise ValueError("the time contains a NUL")
+    return datetime.fromisoformat(text)
+
+
 def parse_timestamp(text: str) -> datetime | None:
     """Parses an RFC 3339 time. Returns None for other texts, for times without an offset, and for years before 1970 or
     after 9998."""
     try:
-        found = datetime.fromisoformat(text)
+        found = parse_iso_time(text)
         if found.tzinfo is not None and 1970 <= found.year < 9999:
             return found.astimezone(UTC)
     except (ValueError, OverflowError):

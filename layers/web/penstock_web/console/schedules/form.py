@@ -14,7 +14,7 @@ import msgspec
 from penstock.access.resources import build_arn
 from penstock.aws.schedule_arn import build_schedule_key
 from penstock.context import Context
-from penstock.documents.times import format_time
+from penstock.documents.times import format_time, parse_iso_time
 from penstock.errors import AccessDenied, AwsError
 from penstock.management.errors import ScheduleUnusable
 from penstock.management.schedules.checks import to_schedule_unusable
@@ -143,7 +143,7 @@ def _read_local(field: str, text: str, zone: tzinfo, problems: Problems) -> date
     if not text:
         return None
     try:
-        local = datetime.fromisoformat(text)
+        local = parse_iso_time(text)
     except ValueError:
         problems[field] = FieldProblem(f"{text[:40]!r} is not a time such as 2030-01-31T09:00.")
         return None

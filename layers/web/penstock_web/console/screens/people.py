@@ -13,6 +13,7 @@ from penstock.access.authorization import check_anywhere
 from penstock.access.keys import is_user_name
 from penstock.access.users import BUILT_IN, build_owner_arn, build_user_arn
 from penstock.context import Context
+from penstock.documents.times import parse_iso_time
 from penstock.effects import Operation
 from penstock.errors import AccessDenied, AwsError, InvalidParameterValue
 from penstock.management import access
@@ -267,7 +268,7 @@ def read_expiry(text: str) -> datetime | None:
     if not text:
         return None
     try:
-        return datetime.combine(datetime.fromisoformat(text).date(), time(), UTC)
+        return datetime.combine(parse_iso_time(text).date(), time(), UTC)
     except ValueError:
         raise InvalidParameterValue(f"expires: {text[:40]!r} is not a day such as 2030-01-31") from None
 

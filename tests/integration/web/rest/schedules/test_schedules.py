@@ -209,6 +209,15 @@ def test_bad_filters(http: httpx.Client, query: dict[str, str]) -> None:
     assert refused(http.get("/v1/schedules", params=query)) == (400, "bad_request")
 
 
+@pytest.mark.parametrize("text", ["2036-01-31T09:00:00Z\0", "2036-01-31T09:00:00+01:00\0x", "2036-01-31T09:00\0:00Z"])
+def test_a_time_with_a_nul_is_refused(http: httpx.Client, text: str) -> None:
+    """Python's `datetime.fromisoformat` ignores everything after a NUL."""
+    for member in ("start_at", "end_at"):
+        response = http.post("/v1/schedules", json={**NEW, "name": "nul", member: text})
+        assert (response.status_code, response.json()["error"]["code"]) == (400, "schedule_invalid")
+    assert http.get("/v1/schedules/nul").status_code == 404
+
+
 def test_a_list_is_capped(shared_database: Database) -> None:
     with running_service(shared_database.api_dsn, QUEUE_SCHEDULE_LIST_MAX="2") as service, service.http() as http:
         http.put("/v1/schedules?prune=true", json=[{**NEW, "name": name} for name in "abc"])
