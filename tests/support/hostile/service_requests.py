@@ -48,7 +48,7 @@ def _part(rng: Random, valid: re.Pattern[str]) -> str:
 def _queue_headers(rng: Random) -> Any:
     return rng.choice((
         [], 1, "x", {"": 1}, {"a b": 1}, {"AWS.a": 1}, {f"h{n}": 1 for n in range(11)},
-        {"a": "\ud800"}, {"a": "\x01"}, {"n": 10**200}, {"a" * 257: 1}, {"a\x00": 1}, {"a": "\uffff"},
+        {"a": "\x01"}, {"n": 10**200}, {"a" * 257: 1}, {"a\x00": 1}, {"a": "\uffff"},
     ))  # fmt: skip
 
 
