@@ -1,5 +1,6 @@
 """Tests Parquet files and Iceberg tables by comparison with PostgreSQL."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
+from penstock_metrics import submit
 from penstock_metrics.database.read import SourceDatabase as Source
 from penstock_metrics.database.runs import record_run
 from penstock_metrics.output import export as exports
@@ -264,6 +266,16 @@ def test_the_job_can_be_imported_from_it_alone(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.split() == [f"{archive}/penstock_metrics/main.py", f"{archive}/penstock/__init__.py"]
+
+
+def test_spark_submit_can_start_the_script_with_the_archive(tmp_path: Path) -> None:
+    archive = write_package(tmp_path / "penstock_metrics.zip")
+    done = subprocess.run(
+        [sys.executable, submit.__file__, "--help"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(archive)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--from" in done.stdout
 
 
 def test_the_archive_contains_only_code(tmp_path: Path) -> None:

@@ -94,11 +94,12 @@ def test_the_worker_imports_no_other_layer() -> None:
 
 @pytest.mark.parametrize("folder", ["layers/core/penstock", "layers/web/penstock_web", "jobs/penstock_metrics"])
 def test_imports_from_the_own_package_are_relative(folder: str) -> None:
-    """Ruff refuses relative imports from parent packages (`..`)."""
+    """Ruff refuses relative imports from parent packages (`..`). Spark runs submit.py as a script without a package."""
     root = ROOT / folder
     found = [
         f"{path.relative_to(ROOT)}: {node.module}"
         for path in root.rglob("*.py")
+        if path.name != "submit.py"
         for node in import_nodes(path)
         if isinstance(node, ast.ImportFrom)
         and f"{node.module}.".startswith(".".join(path.parent.relative_to(root.parent).parts) + ".")
