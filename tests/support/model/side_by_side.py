@@ -91,13 +91,20 @@ class ServiceUnderTest:
         self.clock.connection.execute("select queue.maintain_installation(1000000, 1)")
 
     def stored(self, arn: str) -> list[Stored]:
-        """Returns a queue's messages by id without a receive, because a receive would move messages."""
+        """Returns a queue's messages by id without a receive, because a receive would move messages.
+
+        `peek_messages` omits messages whose retention is over, also those that have just moved to a dead-letter queue
+        with a shorter retention. The change of the retention is rolled back.
+        """
+        for_ever = 'update queue.queues set attributes = attributes || \'{"MessageRetentionPeriod": "1000000000"}\''
         query = (
             "select m.message_id, m.body, m.group_id, m.attributes"
             " from unnest(array['visible', 'in_flight', 'delayed']) s(state),"
             " queue.peek_messages(%s, s.state, null, 100000) m order by m.public_id"
         )
-        rows = self.clock.connection.execute(query, [arn]).fetchall()
+        with self.clock.connection.transaction(force_rollback=True):
+            self.clock.connection.execute(f"{for_ever} where arn = %s".encode(), [arn])
+            rows = self.clock.connection.execute(query, [arn]).fetchall()
         return [
             Stored(message_id, body, group, frozenset(json.loads(attributes or "{}")))
             for message_id, body, group, attributes in rows
