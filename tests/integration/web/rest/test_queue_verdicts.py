@@ -52,13 +52,22 @@ class Queues:
     now: datetime
 
 
-def fill(db: Connection, queues: Queues) -> None:
+def fill(db: Connection, queues: Queues, now: datetime) -> None:
     """Replaces all rows except the queues. Stores half an hour of minutes for each queue, and the number of messages in
     the last minute.
     """
+    with db.transaction():
+        store_rows(db, queues, now)
+    queues.now = now
+    db.execute("select queue.store_measurements(100, 0)")
+    db.execute("select queue.store_measurements(100, 0)")
+
+
+def store_rows(db: Connection, queues: Queues, now: datetime) -> None:
+    """Locks the minutes, because the service's worker stores minutes meanwhile."""
+    db.execute("lock table queue.minute in exclusive mode")
     for table in ("log", "minute", "outgoing_delivery", "delivery_endpoint"):
         db.execute(f"delete from queue.{table}".encode())
-    now = queues.now
     for name, queue_id in queues.ids.items():
         add_minutes(db, queue_id, MINUTES[name](now))
     for name, count in {"behind": 3600, "draining": 3600, "stopped": 200, "dead-letters": 5}.items():
@@ -91,8 +100,6 @@ def fill(db: Connection, queues: Queues) -> None:
         "select n, '000000000000', 'https://d.test', false, now() + interval '1 day', 'status 503' "
         "from generate_series(3, 6) n"
     )
-    db.execute("select queue.store_measurements(100, 0)")
-    db.execute("select queue.store_measurements(100, 0)")
 
 
 def busy(now: datetime, ago: int, **columns: Any) -> Minute:
@@ -148,7 +155,7 @@ def queues(postgres: TestServer) -> Iterator[Queues]:
         with psycopg.connect(database.api_dsn, autocommit=True) as db:
             db.execute(f"alter database {database.name} set timezone = 'Asia/Kolkata'".encode())
             made = Queues(database, {name: new_queue(db, name) for name in KINDS}, current_minute(db))
-            fill(db, made)
+            fill(db, made, made.now)
         yield made
 
 
@@ -157,8 +164,7 @@ def _is_recent(queues: Queues) -> None:
     """Stores the minutes again if they are older than the current one, because verdicts depend on the clock."""
     with psycopg.connect(queues.database.api_dsn, autocommit=True) as db:
         if queues.now != (now := current_minute(db)):
-            queues.now = now
-            fill(db, queues)
+            fill(db, queues, now)
 
 
 @pytest.fixture(scope="module", params=["container", *DRIVERS])
