@@ -174,15 +174,17 @@ class Ledger:
         with self._lock:
             self._unanswered.append((begun, self.clock()))
 
-    def rewound(self, moment: float, cut: float) -> None:
+    def rewound(self, moment: float, cut: float, until: float | None = None) -> None:
         """Notes that a restore, or a failover to a lagging standby, returned the database at `cut` to its state at
         `moment` or later.
 
         Between `moment` and `cut`, sends may be lost, deletes and moves may be undone, receives may not be counted, and
         a worker may have stored messages that it stores again.
-        Violations since `cut` do not count, because the ledger did not know the database's state.
+        Violations since `cut` do not count, because the ledger did not know the database's state. Before `until`, no
+        response of the restored database can have arrived. The default allows NOTED_SECONDS for responses that arrived
+        before `cut`.
         """
-        until = cut + NOTED_SECONDS
+        until = cut + NOTED_SECONDS if until is None else until
         with self._lock:
             self._forgotten = self.clock()
             self._findings = [found for found in self._findings if found[0] < cut]

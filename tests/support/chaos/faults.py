@@ -288,8 +288,7 @@ def restore(scene: Scene) -> float:
         moment = time.time()
         subprocess.run(command, check=True)
     scene.pause(0.5, 3)
-    stopped = rig.replace_database(dump)
-    scene.traffic.rewound(moment, stopped)
+    scene.traffic.rewound(moment, *rig.replace_database(dump))
     return time.time()
 
 

@@ -188,9 +188,9 @@ class Servers(ChaosInstallation):
     def _seen_by_pooler(self) -> Postgres:
         return seen_through(self.primary, self.database_proxy)
 
-    def replace_database(self, dump: Path) -> float:
-        """Restores the dump into a new cluster and stops the old cluster. Returns the time at which the services
-        stopped.
+    def replace_database(self, dump: Path) -> tuple[float, float]:
+        """Restores the dump into a new cluster and stops the old cluster. Returns the times at which the services
+        stopped and started again.
         """
         for service in self.services:
             service.stop()
@@ -215,9 +215,10 @@ class Servers(ChaosInstallation):
         self.primary = new
         self.database_proxy.target = ("127.0.0.1", new.port)
         self.database_proxy.reset()
+        started = time.time()
         for service in self.services:
             service.start()
-        return stopped
+        return stopped, started
 
 
 def seen_through(server: Postgres, proxy: LyingProxy) -> Postgres:

@@ -296,12 +296,12 @@ class Traffic:
                 "CreateSubscriber", Name=queue, EventBusArn=self.bus, Type=kind, InvokeConfiguration=invoke
             )
 
-    def rewound(self, moment: float, cut: float) -> None:
+    def rewound(self, moment: float, cut: float, until: float | None = None) -> None:
         """Notes that the database returned, at the time `cut`, to its state at `moment`. Messages from the time between
-        `moment` and `cut` may be lost or redelivered.
+        `moment` and `cut` may be lost or redelivered. Before `until`, the restored database sent no response.
         """
         for ledger in self.ledgers.values():
-            ledger.rewound(moment, cut)
+            ledger.rewound(moment, cut, until)
         self.rewound_ticks.append((moment - 1, time.time() + 1))
 
     def count(self, what: str, number: int = 1) -> None:

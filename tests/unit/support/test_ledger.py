@@ -269,6 +269,21 @@ def test_a_message_seen_again_must_be_kept_from_then_on(rewound: Ledger) -> None
     assert rewound.findings().violations == {"resurrected": 1}
 
 
+@pytest.mark.parametrize(("until", "violations"), [(None, {"resurrected": 1}), (15, {})])
+def test_a_delete_noted_late_is_undone_if_the_service_had_not_started_again(
+    ledger: Ledger, clock: Clock, until: float | None, violations: dict[str, int]
+) -> None:
+    """On a busy machine, a client notes a response later than NOTED_SECONDS after the cut at 10."""
+    finish(ledger, "a", "b")
+    clock.now = 11
+    finish(ledger, "c")
+    ledger.rewound(5, 10, until)
+    clock.now = 17
+    ledger.delivered(["c"], 16, 1)
+    finish(ledger, "c")
+    assert ledger.findings().violations == violations
+
+
 @pytest.mark.parametrize(
     ("stored_later", "received_at", "violations"),
     [(True, 7, {}), (True, 4, {"stored_twice": 1}), (False, 7, {"stored_twice": 1})],
